@@ -3,8 +3,8 @@
     python .ci/pins.py --write    resolve anew with the newest versions that fit, and write the pins
     python .ci/pins.py --check    resolve anew within the pins; fail unless every package is pinned
                                   and every pin used
-    python .ci/pins.py --explain  name the pins that an error of uv, on standard input, says are no
-    longer served
+    python .ci/pins.py --explain  name the pins that the registry no longer serves, according to an
+                                  error of uv on standard input
 
 uv.lock itself is not committed: it carries download addresses.
 """
@@ -25,8 +25,8 @@ END = "]\n"
 
 
 def resolve(pyproject: str) -> dict[str, str]:
-    """Resolve a pyproject.toml from nothing; version by package, the lowest where platforms
-    differ.
+    """Resolve a pyproject.toml from nothing; return the version of each package, the lowest where
+    platforms differ.
     """
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "pyproject.toml").write_text(pyproject, encoding="utf-8")
@@ -44,17 +44,17 @@ def resolve(pyproject: str) -> dict[str, str]:
 
 
 def pins_of(pyproject: str) -> dict[str, str]:
-    """The pinned version of each package in the text of a pyproject.toml."""
+    """Return the pinned version of each package in the text of a pyproject.toml."""
     return dict(
         pin.split("==") for pin in tomllib.loads(pyproject)["tool"]["uv"]["constraint-dependencies"]
     )
 
 
 def explained(error: str, pins: dict[str, str]) -> list[str]:
-    """One line for each pin that an error of uv says is not served, and what to do; none if it says
-    so of no pin.
+    """Return one line for each pin that the registry does not serve according to an error of uv,
+    with the remedy; return no line if the error names no pin.
     """
-    error = " ".join(error.split())  # uv breaks lines anywhere
+    error = " ".join(error.split())  # uv may break lines at any space
     lost = [
         f"{name} {version} is pinned in pyproject.toml, but the package registry does not serve it"
         for name, version in pins.items()
@@ -79,13 +79,13 @@ def _numbers(version: str) -> list[int]:
 
 
 def without_pins(text: str) -> str:
-    """The text of pyproject.toml with an empty list of pins."""
+    """Return the text of pyproject.toml with an empty list of pins."""
     before, rest = text.split(START, 1)
     return before + START + rest[rest.index(END) :]
 
 
 def with_pins(text: str, versions: dict[str, str]) -> str:
-    """The text of pyproject.toml with these pins."""
+    """Return the text of pyproject.toml with these pins."""
     pins = "".join(f'    "{name}=={version}",\n' for name, version in versions.items())
     before, after = without_pins(text).split(START, 1)
     return before + START + pins + after
@@ -106,7 +106,7 @@ def main() -> int:
         print("\n".join(explained(sys.stdin.read(), pins_of(text))))
         return 0
     if arguments.write:
-        # Twice: where platforms differed, the pinned one may need other companions.
+        # Resolve twice: if platforms differed, the pinned version may need other dependencies.
         pinned = with_pins(text, resolve(without_pins(text)))
         PROJECT.write_text(with_pins(pinned, resolve(pinned)), encoding="utf-8")
         return 0
@@ -114,7 +114,9 @@ def main() -> int:
     pins = pins_of(text)
     wrong = sorted(set(resolved.items()) ^ set(pins.items()))
     for name, version in wrong:
-        state = "resolved, not pinned" if resolved.get(name) == version else "pinned, not resolved"
+        state = (
+            "needed, but not pinned" if resolved.get(name) == version else "pinned, but not needed"
+        )
         print(f"{name} {version}: {state}")
     print(f"{len(pins)} pins, {len(wrong)} differences")
     return 1 if wrong else 0

@@ -2,13 +2,13 @@
 
     python .ci/proofs.py --check            exit 1 and name the pages whose code has changed
                                             since they were reviewed
-    python .ci/proofs.py --reviewed PAGE    write the code's hashes of now into a page that
+    python .ci/proofs.py --reviewed PAGE    write the present hashes of the code into a page that
                                             was read against it
 
-A page begins with the code it covers: files, or classes and functions of them (``file.py::Name``,
-``file.py::Class.name``), each with a hash of its syntax tree, so that comments, docstrings and
-layout do not count. Every mechanism has a page of its name, and every module of the mechanisms is
-covered by some page.
+A page begins with the code that it covers: files, or classes and functions of them
+(``file.py::Name``, ``file.py::Class.name``), each with a hash of its syntax tree, so that comments,
+docstrings and layout do not count. Every mechanism has a page of its name, and every module of the
+mechanisms is covered by some page.
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
 MECHANISMS = Path("lexveil/core/mechanisms")
-# Statistics of mechanisms, and names of their variants, which none of them uses.
+# Attributes of mechanisms about statistics and names of variants, which no mechanism computes with.
 NO_PROOF = {"__init__.py", "deniability.py", "variants.py"}
 
 
 def tree_hash(source: str, name: str = "") -> str:
-    """The sha256 of some code without comments and docstrings; ``name``: of one class, function or
-    method of it.
+    """Return the sha256 of some code without comments and docstrings.
+
+    Args:
+        name: class, function or method to hash; empty hashes the whole file.
 
     Raises:
-        KeyError: if there is nothing of the name.
+        KeyError: if the code has nothing of this name.
     """
     node: Any = ast.parse(source)
     for part in filter(None, name.split(".")):
@@ -45,8 +47,8 @@ def tree_hash(source: str, name: str = "") -> str:
 
 
 def _plain(node: Any) -> Any:
-    """A syntax tree as tuples, the same in every version of Python: what is empty is left out, and
-    so is prose.
+    """Return a syntax tree as tuples that are the same in every version of Python: empty fields and
+    docstrings are left out.
     """
     if isinstance(node, list):
         return [_plain(item) for item in node if not _is_prose(item)]
@@ -59,7 +61,7 @@ def _plain(node: Any) -> Any:
 
 
 def _is_prose(node: Any) -> bool:
-    """Whether a statement is a string alone."""
+    """Return whether a statement is a string alone."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -68,7 +70,9 @@ def _is_prose(node: Any) -> bool:
 
 
 def code_hashes(root: Path, names: list[str]) -> dict[str, str]:
-    """The hashes of what a page covers; one that is not there has an empty one."""
+    """Return the hashes of the code that a page covers; code that does not exist has an empty
+    hash.
+    """
     hashes = {}
     for entry in names:
         file, _, name = entry.partition("::")
@@ -80,14 +84,14 @@ def code_hashes(root: Path, names: list[str]) -> dict[str, str]:
 
 
 def front_matter(page: Path) -> dict[str, Any]:
-    """What a page says of itself: ``reviewed``, a date, and ``code``, hashes by name."""
+    """Return the header of a page: ``reviewed``, a date, and ``code``, hashes by name."""
     found = FRONT.match(page.read_text(encoding="utf-8"))
     front = yaml.safe_load(found[1]) if found else {}
     return {"reviewed": None, "code": {}, **(front or {})}
 
 
 def problems(root: Path) -> list[str]:
-    """What does not hold, one line each."""
+    """Return the problems of all pages, one line each."""
     folder = root / "docs/proofs"
     found = list[str]()
     covered = set[str]()
@@ -95,12 +99,12 @@ def problems(root: Path) -> list[str]:
         front = front_matter(page)
         name = page.relative_to(root).as_posix()
         if not front["code"]:
-            found.append(f"{name}: it names no code that it is about")
+            found.append(f"{name}: the page names no code that it covers")
         now = code_hashes(root, list(front["code"]))
         covered |= {entry.partition("::")[0] for entry in now}
         for entry, written in front["code"].items():
             if not now[entry]:
-                found.append(f"{name}: there is no {entry}")
+                found.append(f"{name}: {entry} does not exist")
             elif now[entry] != written:
                 found.append(
                     f"{name}: {entry} has changed since the page was reviewed "
@@ -122,16 +126,18 @@ def problems(root: Path) -> list[str]:
 
 
 def review(root: Path, page: Path) -> None:
-    """Write the hashes of now, and today's date.
+    """Write the present hashes and today's date into a page.
 
     Raises:
-        SystemExit: if the page covers nothing, or something that is not there.
+        SystemExit: if the page covers nothing, or code that does not exist.
     """
     front = front_matter(page)
     hashes = code_hashes(root, list(front["code"]))
     missing = [entry for entry, value in hashes.items() if not value]
     if missing or not hashes:
-        raise SystemExit(f"{page}: there is no {', '.join(missing) or 'code that it is about'}")
+        raise SystemExit(
+            f"{page}: {', '.join(missing) or 'code that the page covers'} does not exist"
+        )
     today = datetime.datetime.now(datetime.UTC).date()
     lines = [
         f"reviewed: {today}",
@@ -145,7 +151,7 @@ def review(root: Path, page: Path) -> None:
 
 
 def main() -> int:
-    """Check, or note a review."""
+    """Check the pages, or record a review."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

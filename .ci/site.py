@@ -1,7 +1,7 @@
 """Hooks of mkdocs.yml: navigation by docs/README.md, and links that leave the documentation.
 
-docs/README.md is the only list of pages: its sections and the links of its tables are the
-navigation of the site, and a page that it does not list fails the build.
+docs/README.md is the only list of pages. Its sections and the links of its tables are the
+navigation of the site, and a page that docs/README.md does not list fails the build.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ ROW = re.compile(r"\| .*\|$")
 
 
 def on_config(config: dict[str, Any]) -> dict[str, Any]:
-    """Make the navigation from the index page, and anchors as GitHub makes them."""
+    """Set the navigation from the index page, and make anchors as GitHub does."""
     config["nav"] = navigation(Path(config["docs_dir"]))
     config["mdx_configs"]["toc"]["slugify"] = slugify(case="lower")
     return config
 
 
 def navigation(docs: Path) -> list[Any]:
-    """The index page, then one entry for each of its sections with the pages it lists.
+    """Return the index page, then one entry for each of its sections with the pages in it.
 
-    A link to a folder stands for all pages of the folder.
+    A link to a folder represents all pages of the folder.
     """
     pages: list[Any] = [{"Start": INDEX}]
     section: list[Any] = []
@@ -44,7 +44,7 @@ def navigation(docs: Path) -> list[Any]:
 
 
 def listed_pages(docs: Path, row: str) -> list[Any]:
-    """The pages that a row of a table of the index links to, each with its title."""
+    """Return the pages to which a row of a table of the index links, each with its title."""
     pages: list[Any] = []
     for title, target, _ in LINK.findall(row):
         path = docs / target
@@ -57,7 +57,9 @@ def listed_pages(docs: Path, row: str) -> list[Any]:
 
 
 def on_page_markdown(markdown: str, page: Any, config: dict[str, Any], **_: Any) -> str:
-    """Turn links to files of the repository that are no part of the site into their names."""
+    """Replace links to files of the repository that are no part of the site by the names of the
+    files.
+    """
     folder = posixpath.dirname(page.file.src_uri)
 
     def rewritten(link: re.Match[str]) -> str:

@@ -1,7 +1,7 @@
 """Form of the code, measured on its syntax tree: printed before a commit, compared over time.
 
-Packing and wrapping lines do not change a syntax tree, so its nodes say how much there is to read.
-Nothing here fails; people read it.
+The number of nodes says how much there is to read; packing and wrapping lines do not change it. No
+measure fails a build; people read the measures.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ LONG_FUNCTION = 60
 MANY_PARAMETERS = 7
 WIDE_LINE = 100
 FILES = {"dvc.yaml": (480, "lines"), "dvc.lock": (130_000, "bytes")}
-# Docstrings that begin so do not name their subject.
+# Docstrings that begin with these words do not name their subject.
 HEADLESS = re.compile(r"(What|Whom?|Whose|Of|As|The same|See that|Let|Its|None yet|All of)\b")
 
 
 def modules(*tops: str) -> Iterator[tuple[str, str, ast.Module]]:
-    """Name, source and syntax tree of every module below some folders."""
+    """Yield name, source and syntax tree of every module below some folders."""
     for top in tops:
         for path in sorted((ROOT / top).rglob("*.py")):
             source = path.read_text(encoding="utf-8")
@@ -31,14 +31,14 @@ def modules(*tops: str) -> Iterator[tuple[str, str, ast.Module]]:
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Every function and method."""
+    """Yield every function and method."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
 
 def docstrings(tree: ast.Module) -> Iterator[str]:
-    """Every docstring."""
+    """Yield every docstring."""
     for node in ast.walk(tree):
         documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
         if isinstance(node, documented) and (text := ast.get_docstring(node)):
@@ -46,20 +46,20 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
 
 
 def n_parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Number of parameters of a signature, without self and cls."""
+    """Return the number of parameters of a signature, without self and cls."""
     spec = function.args
     every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
     return len(every) - (every[:1] != [] and every[0].arg in ("self", "cls"))
 
 
 def is_compiled(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a function is a kernel."""
+    """Return whether a function is a kernel."""
     decorators = [ast.unparse(decorator) for decorator in function.decorator_list]
     return any(name.startswith(("kernel(", "uncounted", "numba.njit")) for name in decorators)
 
 
 def packs_assignments(node: ast.AST) -> bool:
-    """Whether a statement is `a, b = x, y`."""
+    """Return whether a statement is `a, b = x, y`."""
     return (
         isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Tuple)
@@ -68,7 +68,7 @@ def packs_assignments(node: ast.AST) -> bool:
 
 
 def form(tops: tuple[str, ...]) -> dict[str, str]:
-    """Measures of the form of the code below some folders, by what they count."""
+    """Return measures of the form of the code below some folders, by the name of the measure."""
     nodes = 0
     statements = 0
     assignments = 0
@@ -100,12 +100,12 @@ def form(tops: tuple[str, ...]) -> dict[str, str]:
 
 
 def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Number of lines of a function."""
+    """Return the number of lines of a function."""
     return (function.end_lineno or function.lineno) - function.lineno + 1
 
 
 def print_functions() -> None:
-    """Print the functions that are long or have many parameters, kernels apart."""
+    """Print the functions that are long or have many parameters; kernels are not counted."""
     measures = {
         f"functions over {LONG_FUNCTION} lines": (length, LONG_FUNCTION),
         f"signatures over {MANY_PARAMETERS} parameters": (n_parameters, MANY_PARAMETERS),
@@ -117,11 +117,11 @@ def print_functions() -> None:
             for function in functions(tree)
             if measure(function) > limit and "/kernels/" not in name and not is_compiled(function)
         ]
-        print(f"\n{heading}, kernels apart: {len(found)}", *found, sep="\n  ")
+        print(f"\n{heading}, without kernels: {len(found)}", *found, sep="\n  ")
 
 
 def print_repeated_classes() -> None:
-    """Print the names that several classes have."""
+    """Print the names that several classes share."""
     classes: dict[str, list[str]] = {}
     for name, _, tree in modules(*LIBRARY):
         for node in ast.walk(tree):

@@ -1,14 +1,15 @@
-"""One release of the same Parquet files by processes of this machine, by Spark and by Ray, in turn.
+r"""One release of the same Parquet files by processes of this machine, by Spark and by Ray, in
+turn.
 
-    uv run python -m benchmarks.cluster_releases --corpus FOLDER [--megabytes 60 240] [--mechanism
-    tem]
+    uv run python -m benchmarks.cluster_releases --corpus FOLDER \
+        [--megabytes 60 240] [--mechanism tem]
 
 The texts of the corpus are repeated up to the given megabytes; a subject has five rows. Every run
 is a process of its own with its engine: *processes* is `lexveil privatize`, which also writes a
-token log; Spark has executors of one core, Ray nodes of one core. CPU seconds are those of all
-processes of the release, from an engine that has started to the table that is published; *start* is
-the time before. Memory is the peak of each process, with shared pages in parts. A small release
-comes first; it compiles kernels and caches the meaning of an epsilon.
+token log; Spark has executors of one core, Ray nodes of one core. CPU seconds are summed over all
+processes of the release, from the started engine to the published table; *start* is the time
+before. Memory is the peak of each process; a page that n processes share counts 1/n in each. A
+small release runs first; it compiles kernels and caches the levels of protection.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ COLUMNS = {
     "driver_mb": "driver MB",
     "java_mb": "JVMs MB",
 }
-Release = Callable[[Path, Path], int]  # from folder, to folder: number of published rows
+# Function of source folder and output folder that returns the number of published rows.
+Release = Callable[[Path, Path], int]
 
 
 def write_tables(folder: Path, corpus: Path, megabytes: float) -> tuple[int, int]:
@@ -206,8 +208,8 @@ def role(process: psutil.Process) -> str | None:
 
 
 def watch(largest: dict[str, dict[int, float]], stop: threading.Event) -> None:
-    """Record the peak memory of all processes until told to stop, and the CPU seconds that this
-    takes.
+    """Record the peak memory of all processes until ``stop`` is set, and the CPU seconds that the
+    recording takes.
     """
     while not stop.wait(1.0):
         largest["watch"] = {0: time.thread_time()}

@@ -1,5 +1,5 @@
-"""Reader of the texts of a corpus folder. It imports no large library, because some benchmarks
-measure the memory of the process that reads.
+"""Reader of the texts of a corpus folder. This module imports no large library, because some
+benchmarks measure the memory of the process that reads.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""Speed of `lexveil privatize` from JSON lines to JSON lines, as users run it: release mode,
+r"""Speed of `lexveil privatize` from JSON lines to JSON lines, as users run it: release mode,
 ledger, record, token log.
 
-    uv run python -m benchmarks.end_to_end [--corpus FOLDER] [--mechanisms tem madlib] [--against
-    CHECKOUT] [--profile]
+    uv run python -m benchmarks.end_to_end [--corpus FOLDER] [--mechanisms tem madlib] \
+        [--against CHECKOUT] [--profile]
 
 A packaged model of V words is made in a data folder of its own: the most frequent words of the
 text, with vectors in clusters (benchmarks/material.py). Every run is a process of its own with its
-workers; its processor time is that of all of them, including imports and start. The first run on
-the text also makes the files that a model needs once (lists of near words, the meanings of its
-epsilons) and has a row of its own; the other row has the medians of the later runs.
+workers; the CPU time is summed over all of these processes, including imports and start. The first
+run on the text also writes the files that a model needs once (lists of near words, epsilons of
+levels), and has a row of its own; the other row has the medians of the later runs.
 
 --against names another checkout of Lexveil with its environment: its runs alternate with ours, and
 an experiment with a known seed must give the same bytes in both. --profile prints the share of one
-process's time that each function of ours takes.
+process's time that each function of Lexveil takes.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ DIMENSIONS = 300
 # megabytes of text by mechanism; SLOW for all others
 MEGABYTES = {"tem": 40.0, "diffractor_geometric": 80.0, "diffractor_tem": 80.0}
 SLOW = 1.0
-AVERAGE_WORDS = 200.0  # average words of a document, which turn ε into a budget
+AVERAGE_WORDS = 200.0  # average words of a document, by which ε is multiplied to get the budget
 # invented words per word of the model; the surplus words are outside its vocabulary
 MORE_WORDS = 1.2
-# seconds between checks of memory; size in bytes up to which processes are left out
+# seconds between checks of memory; smaller processes (bytes) are left out
 POLL = 0.05
 SMALL_PROCESS = 20 * 2**20
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of Linux's prctl
-SAMPLE = 0.002  # seconds of processor time between two samples of the profile
+SAMPLE = 0.002  # seconds of CPU time between two samples of the profile
 COLUMNS = {
     "mechanism": "mechanism",
     "code": "code",
@@ -111,7 +111,8 @@ def write_model(folder: Path, texts: Sequence[str], n_words: int) -> None:
     kept = [(word, count) for word, count in found.most_common() if word.isalpha()][:n_words]
     if len(kept) < n_words:
         raise SystemExit(
-            f"benchmarks.end_to_end: the text has {len(kept):,} words only; give a larger --corpus"
+            f"benchmarks.end_to_end: the text has only {len(kept):,} different words; give a "
+            "larger --corpus"
         )
     vectors = made_vectors(n_words, DIMENSIONS)
     card = {
@@ -160,8 +161,8 @@ def write_texts(file: Path, texts: Sequence[str], megabytes: float) -> None:
 def arguments_of(
     source: Path, out: Path, mechanism: str, epsilon: float, workers: int, *more: str
 ) -> list[str]:
-    """Return the arguments of `lexveil`; stop words are perturbed, so that nearly all tokens
-    are.
+    """Return the arguments of `lexveil`; stop words are perturbed, so that nearly all tokens are
+    perturbed.
     """
     fixed = ["--strategy", "S1", "--stopwords", "perturb", "--model", "benchmark"]
     given = ["--mechanism", mechanism, "--epsilon", str(epsilon), "--workers", str(workers)]
@@ -175,7 +176,7 @@ def run(code: Checkout, folder: Path, arguments: Sequence[str]) -> dict[str, Any
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("LEXVEIL")
     }
-    # with it, every process would compile all modules that it imports
+    # with this setting, every process would compile all modules that it imports
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     environment |= {
         "LEXVEIL_HOME": str(folder / "home"),
@@ -233,7 +234,7 @@ def adopt_orphans() -> None:
 
 
 def wait_for_orphans() -> None:
-    """Wait for all processes that a run has left."""
+    """Wait for all processes that a run has left behind."""
     with contextlib.suppress(ChildProcessError):
         while True:
             os.wait()
@@ -252,9 +253,9 @@ def measure(
     codes: Sequence[Checkout], folder: Path, mechanism: str, options: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """Alternate runs of all checkouts on the same text; return the first run, and the medians of
-    the others.
+    the other runs.
 
-    A short text before them lets each checkout compile its kernels.
+    A short text is rewritten first, so that each checkout compiles its kernels.
     """
     source = folder / f"{mechanism}.jsonl"
     small = folder / "small.jsonl"
@@ -324,10 +325,10 @@ def check_same(
 
 
 def profile(folder: Path, mechanism: str, options: argparse.Namespace) -> None:
-    """Print the processor time of a run in this process, by function.
+    """Print the CPU time of a run in this process, by function.
 
-    Python handles a signal only after compiled code returns, so that a sample counts for all the
-    time since the previous one.
+    Python handles a signal only after compiled code returns, so a sample counts for all the time
+    since the previous sample.
     """
     from lexveil.faces.cli.main import main as lexveil
 

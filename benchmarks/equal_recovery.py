@@ -1,23 +1,24 @@
 r"""Utility of mechanisms and purposes at equal recovery by the strongest adversary that can be run.
 
     uv run python -m benchmarks.equal_recovery --data FOLDER --corpus FOLDER --json rows.json
-    uv run python -m benchmarks.equal_recovery --data FOLDER --corpus FOLDER --json rows.json
-    --texts 10
+    uv run python -m benchmarks.equal_recovery --data FOLDER --corpus FOLDER --json rows.json \
+        --texts 10
 
-Of each data set texts are drawn, and every mechanism rewrites them at the epsilon, the same for
-every token, at which the stronger of two readers, by the word and by context, names the wanted
+Texts are drawn from each data set, and every mechanism rewrites them with one epsilon for all
+tokens. At this epsilon, the stronger of two adversaries (unigram and contextual) names the wanted
 share of the perturbed content words of the held-out texts. A linear classifier learns from
-rewritten texts to predict a class of the rewritten held-out ones: what is utility where the texts
-are for that, another task, or an attack where it is who wrote them. The n-gram model by which the
-contextual reader reads, and which says how well texts read, learns from the corpus (JSON lines,
-compressed) without the sources of the model's own counts. Three readers look for the source of an
-output among 1,000 texts of like length of the same data set, by its structure alone, by its words,
-and by the exact channel (`lexveil/readers/linkage.py`).
+rewritten texts to predict a class of the rewritten held-out texts: the utility if the texts serve
+this task, another task, or an attack if the class is the author. The contextual adversary uses an
+n-gram model, which also measures how natural texts are; it learns from the corpus (JSON lines,
+compressed) without the sources of the model's own counts. Three adversaries search the source of an
+output among 1,000 texts of similar length of the same data set: by its structure alone, by its
+words, and by the exact channel (`lexveil/readers/linkage.py`).
 
 Two processes share the work; rows that the file already has are not measured again. The file holds
 rewritten texts, and `--texts` shows some of them: keep the file where the data is. The folder has
 sst2.parquet, imdb.parquet, trustpilot.parquet, movie_authors.parquet and tweets.parquet, except
-those that `--only` leaves out. Noise is seeded: this protects nothing. The output is Markdown.
+those that `--only` leaves out. Noise is seeded, so the output is not private. The output is
+Markdown.
 """
 
 from __future__ import annotations
@@ -45,20 +46,21 @@ from lexveil.base.types import Floats
 from lexveil.core.language_models.language_model import NgramModel
 from lexveil.io.artifacts.model import Model
 
-TRIES = 12  # attempts to find the ε of a level
+TRIES = 12  # number of attempts to find the ε of a level
 RANGE = (0.5, 128.0)  # range of ε, except for the 1-Diffractors
 LEVELS = (0.05, 0.1, 0.2, 0.5)
 CLEAN_LEVEL = 1.0
 # level of the texts that are shown, and their number
 SHOWN = 0.2
 KEPT = 10
-KAPPA = 0.5  # κ if the output has only common words
+KAPPA = 0.5  # κ if the output contains only common words
 PROCESSES = 2
-# of which the source is one, and outputs whose source is sought
+# number of candidates, one of them the source; number of outputs whose sources are searched
 CANDIDATES = 1000
 OUTPUTS = 200
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-LINKAGE = ("structure", "naive", "likelihood")  # readers, as lexveil/readers/linkage.py has them
+# Names of the adversaries in lexveil/readers/linkage.py.
+LINKAGE = ("structure", "naive", "likelihood")
 Row = dict[str, Any]
 
 
@@ -108,7 +110,7 @@ ROWS = (
     Rewriting("diffractor_geometric"),
     Rewriting("diffractor_tem"),
 )
-AGAINST = {  # a rewriting, and the one that it would replace
+AGAINST = {  # a rewriting, and the rewriting that it would replace
     "`tem` with sentiment kept, less `tem`": (KEPT_TEM, TEM),
     "`tem_context` with sentiment kept, less `tem_context`": (KEPT_CONTEXT, TEM_CONTEXT),
     "`madlib` with sentiment kept, less `madlib`": (
@@ -133,8 +135,8 @@ def found_epsilons(
     bounds: tuple[float, float],
     levels: Sequence[float],
 ) -> Iterator[tuple[float, float | None]]:
-    """Search the ε of each level, within bounds, at which the recovered share is about the level;
-    yield the level with its ε, or None if there is none.
+    """Search the ε of each level, within bounds, at which the recovered share is close to the
+    level; yield the level with its ε, or with None if there is no such ε.
 
     The search interpolates the log odds linearly in ln ε between the nearest shares on both sides.
     The epsilons of ``tried`` are measured first.
@@ -183,12 +185,12 @@ class Bench:
         self.tried: dict[str, list[float]] = {}
 
     def begin(self) -> None:
-        """Make this the state of the current process."""
+        """Make this object the state of the current process."""
         Bench.here = self
 
     @lru_cache(maxsize=1)  # noqa: B019
     def measuring(self, rewriting: Rewriting) -> Measuring:
-        """Return the measuring of one rewriting; only the last one stays in memory."""
+        """Return the ``Measuring`` of one rewriting; only the last one stays in memory."""
         bounds = RANGES.get(rewriting.mechanism, RANGE)
         return Measuring(
             rewriting.model(),
@@ -234,7 +236,9 @@ class Bench:
             yield row
 
     def found_again(self, name: str, rewriting: Rewriting, epsilon: float) -> dict[str, float]:
-        """The share of outputs whose source each reader ranks first among ``CANDIDATES``."""
+        """Return the share of outputs whose source each adversary ranks first among ``CANDIDATES``
+        texts.
+        """
         problem = self.problems[name]
         read = problem.texts[problem.read]
         others = [*problem.texts[: problem.read.start], *problem.texts[problem.read.stop :]]
@@ -244,11 +248,13 @@ class Bench:
 
     @lru_cache(maxsize=1)  # noqa: B019
     def linking(self, rewriting: Rewriting) -> Measuring:
-        """Look for sources of one mechanism at a time; no language model helps."""
+        """Return the ``Measuring`` that searches sources, for one mechanism at a time; no language
+        model helps.
+        """
         return Measuring(rewriting.model(), rewriting.mechanism, rewriting.strategy)
 
     def figures(self, problem: Problem, texts: Sequence[str]) -> Row:
-        """Return the predictions of the texts, and how the texts read."""
+        """Return the predictions from the texts, and how natural the texts are."""
         assert self.language_model is not None
         read = texts[problem.read]
         nats = nats_a_word(self.language_model, read)
@@ -256,7 +262,9 @@ class Bench:
 
 
 def measured(name: str, rewriting: Rewriting, levels: Sequence[float]) -> list[Row]:
-    """Return the rows of one work item, in a worker process after ``begin``."""
+    """Return the rows of one rewriting of one problem. Runs in a worker process that called
+    ``Bench.begin``.
+    """
     return list(Bench.here.rows(name, rewriting, levels))
 
 
@@ -292,7 +300,7 @@ def measure(problems: Sequence[Problem], kept: dict[str, Any], options: argparse
 
 
 def link(problems: Sequence[Problem], kept: dict[str, Any], file: Path) -> None:
-    """Add to rows that lack it how often sources are found again, and write each at once."""
+    """Add the share of found sources to rows that lack it, and write each row at once."""
     bench = Bench(problems, None)
     for row in sorted(kept["rows"], key=lambda row: row["rewriting"]):
         if row.get("epsilon") and "linkage" not in row and row["problem"] in bench.problems:
@@ -380,8 +388,8 @@ class Found:
         return "\n".join(lines)
 
     def gains(self) -> Iterator[str]:
-        """Yield the difference in scores between a rewriting and the one that it would replace, on
-        the same documents.
+        """Yield the difference in scores between a rewriting and the rewriting that it would
+        replace, on the same documents.
         """
         for what, (name, (new, old)) in product(self.problem.columns, AGAINST.items()):
             both = [self.has(new, old, level=level) for level in LEVELS]
@@ -413,7 +421,7 @@ def points(share: float, sign: str = "") -> str:
 
 
 def found_in_100(share: float) -> str:
-    """Cases of 100 in which a source is found again."""
+    """Format a share as the number of cases out of 100 in which the source is found."""
     return f"{100 * share:.0f}"
 
 
@@ -432,16 +440,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--corpus", type=Path, required=True, metavar="FOLDER", help="public texts")
     parser.add_argument(
-        "--json", type=Path, required=True, help="keep the rows here, and go on with what is there"
+        "--json",
+        type=Path,
+        required=True,
+        help="keep the rows here, and continue with existing rows",
     )
     parser.add_argument(
         "--only", nargs="+", default=[problem.file for problem in PROBLEMS], metavar="FILE"
     )
     parser.add_argument("--train", type=int, default=1200, help="texts to learn from")
     parser.add_argument("--test", type=int, default=2000, help="texts to predict")
-    parser.add_argument("--words", type=int, default=40, help="of each text, its first ones")
+    parser.add_argument("--words", type=int, default=40, help="words of each text, from its start")
     parser.add_argument(
-        "--read", type=int, default=8_000, help="words of held-out texts that are read"
+        "--read", type=int, default=8_000, help="words of held-out texts that adversaries read"
     )
     parser.add_argument("--learn", type=int, default=5_000_000, help="words of the n-gram model")
     parser.add_argument(
@@ -449,7 +460,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         type=int,
         default=0,
         metavar="N",
-        help=f"show so many of each data set, at {SHOWN}",
+        help=f"show this number of texts of each data set, at {SHOWN}",
     )
     options = parser.parse_args(arguments)
     sizes = Sizes(options.train, options.test, options.words, options.read)
@@ -461,7 +472,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         kept = json.loads(options.json.read_text(encoding="utf-8"))
     if kept["sizes"] != [*sizes]:
         parser.error(
-            f"{options.json} has rows of other sizes, --train, --test, --words, --read "
+            f"{options.json} has rows of other sizes: --train, --test, --words, --read "
             f"{kept['sizes']}"
         )
     measure(problems, kept, options)

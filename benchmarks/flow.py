@@ -1,10 +1,10 @@
-"""Cost of the flow beside plain `dvc repro`: a graph of many small stages, run anew and with
-nothing changed.
+"""Cost of the flow in comparison with plain `dvc repro`: a graph of many small stages, run from
+nothing and without changes.
 
-The figures are wall time and processor seconds of whole commands, one after another; Prefect's
-server for the run is included. With --epsilons the graph is the grid of dvc.yaml: `privatize` and
+The figures are wall time and CPU seconds of whole commands, one after another; they include
+Prefect's server for the run. With --epsilons the graph is the grid of dvc.yaml: `privatize` and
 `evaluate` for 8 mechanisms, 4 strategies and the given number of ε, with the code files and
-parameters that those stages depend on here, and commands that cost nothing.
+parameters on which those stages depend in this repository, and with commands that cost nothing.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def finish(root: Path, workers: int) -> None:
 
 
 def measure(argv: list[str], root: Path) -> tuple[float, float]:
-    """Run one command; return its wall time and the processor seconds of it and its child
+    """Run one command; return its wall time and the CPU seconds of the command and its child
     processes.
     """
     environment = {
@@ -146,8 +146,8 @@ def require_equal(roots: Sequence[Path]) -> None:
 def compare(
     make: Callable[[Path], None], commands: Mapping[str, list[str]]
 ) -> list[dict[str, Any]]:
-    """Measure commands on copies of one project: all stages, then none. Their locks and outputs
-    must be the same.
+    """Measure commands on copies of one project: first all stages run, then none. The locks and
+    outputs of the copies must be the same.
     """
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -170,18 +170,22 @@ def main() -> None:
         "--entries", type=int, default=100, help="stages of the matrix (default: 100)"
     )
     parser.add_argument(
-        "--seconds", type=float, default=2.0, help="of one processor, each stage (default: 2)"
+        "--seconds", type=float, default=2.0, help="CPU seconds of each stage (default: 2)"
     )
     parser.add_argument(
         "--workers",
         type=int,
         default=1,
-        help="stages side by side; `dvc repro` has one (default: 1)",
+        help="number of stages that run at once; `dvc repro` runs one (default: 1)",
     )
     parser.add_argument(
-        "--epsilons", type=int, help="the grid of dvc.yaml with so many ε: 64 stages each"
+        "--epsilons",
+        type=int,
+        help="use the grid of dvc.yaml with this number of ε: 64 stages each",
     )
-    parser.add_argument("--ours", action="store_true", help="without `dvc repro` beside")
+    parser.add_argument(
+        "--ours", action="store_true", help="without the comparison with `dvc repro`"
+    )
     parser.add_argument("--json", type=Path, help="write the rows here too")
     arguments = parser.parse_args()
     if arguments.epsilons:

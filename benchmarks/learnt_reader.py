@@ -1,17 +1,17 @@
-"""The learnt reader: a small network that ranks the likeliest words of the exact channel anew.
+"""The trained adversary: a small network that reorders the likeliest words of the exact channel.
 
-A replaced word is one of its k candidates w, the likeliest by the channel and the public
-frequencies. The reader holds w for likely in proportion to
+The source of a replaced word is one of its k candidates w, the likeliest words by the channel and
+the public frequencies. The adversary gives each candidate w a probability in proportion to
 
     Pr[M(w)=y] · exp(odds(w)),  odds(w) = Σ a·φ(w) + ⟨c(w), h⟩
 
-φ(w) are figures of the candidate (``FIGURES``), c(w) is a vector that is learnt and begins as that
-of the embedding. The weights a of the figures and the vector h follow from what is seen around the
-word by one hidden layer: of each of ``REACH`` tokens on either side the word that was kept, or the
-word that came out and the mean vector of what the n-gram reader holds for likely there; and the
-mean of these means over the text. So the distances of a candidate to the outputs around it enter as
-inner products, and which of them counts how much is learnt. The odds of a reader whose weights are
-all 0 are 0: its order is that of the channel.
+φ(w) are features of the candidate (``FIGURES``); c(w) is a trained vector that starts as the vector
+of the embedding. The weights a of the features and the vector h are computed by one hidden layer
+from the context of the word: for each of ``REACH`` tokens on either side, the word if it was kept,
+otherwise the output word and the mean vector of the candidates that the n-gram adversary expects
+there; and the mean of these means over the text. The distances of a candidate to the outputs around
+it thus enter as inner products, and training decides their weights. If all weights are 0, the odds
+are 0, and the order of the candidates is the order of the channel.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from scipy.sparse import csr_array
 
 from lexveil.base.types import Ids
 
-Reals = NDArray[np.floating[Any]]  # float32, but in tests of the gradient
+Reals = NDArray[np.floating[Any]]  # float32, except in tests of the gradient
 
-REACH = 8  # tokens on either side
+REACH = 8  # number of tokens on either side
 OFFSETS = np.array([*range(-REACH, 0), *range(1, REACH + 1)])
 FIGURES = ("channel", "frequency", "context", "repeated", "unchanged")
 CONTEXT = FIGURES.index("context")
-WIDTH = 64  # of a token around, and of a candidate
+WIDTH = 64  # width of the vector of a surrounding token, and of a candidate
 HIDDEN = 256
-KEPT = 1_024  # kept words that are told apart
-LEAST = -60.0  # nats: a figure below the largest of its word is not told from this
-RUN = 64  # words of a text that are learnt together, since they see each other
+KEPT = 1_024  # number of kept words with a vector of their own
+LEAST = -60.0  # nats: a feature this far below the largest of its word is clipped
+RUN = 64  # words of a text that are trained together, because each is context of the others
 BATCH = 1_024
 EPOCHS = 2
-RATE = 1e-3  # of steps, at the beginning
-SLOW = 0.3  # of it for the vectors of candidates, of which each word has one
+RATE = 1e-3  # step size at the start
+SLOW = 0.3  # factor on the step size for the vectors of candidates: each word has its own
 MEAN_DECAY = 0.9
 SQUARE_DECAY = 0.999
 TINY = 1e-9
@@ -50,16 +50,17 @@ class Evidence(NamedTuple):
     """The evidence about n replaced words, with k candidates each.
 
     Attributes:
-        ids: (n, k) candidates; -1 where there are fewer.
-        channel: (n, k) ln Pr[M(w)=y], the largest of each word 0; -inf where there is none.
-        context: (n, k) ln Pr[w | all else] by the n-gram model, the largest 0.
-        repeated: (n, k) how often the candidate is expected elsewhere in the text.
-        kept: (n, 2 REACH) number of the word that was kept at each offset plus 1, else 0.
+        ids: (n, k) candidates; -1 if there are fewer than k.
+        channel: (n, k) ln Pr[M(w)=y], shifted so that the largest of each word is 0; -inf without a
+            candidate.
+        context: (n, k) ln Pr[w | all else] by the n-gram model, shifted so that the largest is 0.
+        repeated: (n, k) expected number of occurrences of the candidate elsewhere in the text.
+        kept: (n, 2 REACH) number of the kept word at each offset plus 1, else 0.
         around: (n, 2 REACH) which of the n words was replaced at each offset, else -1.
-        outputs: (n,) what came out.
-        means: (n, p) mean vector of the candidates by the n-gram reader.
-        topic: (n, p) mean of the means over the other words of the text.
-        text_of: (n,) the text of each, ascending.
+        outputs: (n,) output words.
+        means: (n, p) mean vector of the candidates according to the n-gram adversary.
+        topic: (n, p) mean of ``means`` over the other words of the text.
+        text_of: (n,) the text of each word, ascending.
     """
 
     ids: Ids
@@ -75,7 +76,7 @@ class Evidence(NamedTuple):
 
     @classmethod
     def joined(cls, parts: list[Evidence]) -> Evidence:
-        """The evidence of several batches of texts, one after the other."""
+        """Concatenate the evidence of several batches of texts."""
         words = np.cumsum([0, *(len(part.ids) for part in parts)])
         texts = np.cumsum([0, *(int(part.text_of.max(initial=-1)) + 1 for part in parts)])
         moved = [
@@ -89,11 +90,11 @@ class Evidence(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The public knowledge of W words.
+    """Public knowledge about W words.
 
     Attributes:
-        vectors: (W, p) of length 1.
-        log_prior: (W,) logarithm of the public frequency, its mean 0.
+        vectors: (W, p) vectors of length 1.
+        log_prior: (W,) logarithm of the public frequency, shifted to mean 0.
     """
 
     vectors: Reals
@@ -101,15 +102,16 @@ class Words(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The weights of a reader.
+    """The weights of the trained adversary.
 
     Attributes:
-        kept: (KEPT + 1, WIDTH) of kept words.
-        drawn: (2p, WIDTH) of the output and the mean vector of a replaced word.
-        hidden, hidden_bias: of the hidden layer.
-        out, out_bias: (HIDDEN, WIDTH), (WIDTH,) to the vector that candidates are compared with.
-        figures, figures_bias: (HIDDEN, F), (F,) to the weights of the figures.
-        words: (W, WIDTH) of candidates.
+        kept: (KEPT + 1, WIDTH) vectors of kept words.
+        drawn: (2p, WIDTH) map from the output and the mean vector of a replaced word.
+        hidden, hidden_bias: weights and bias of the hidden layer.
+        out, out_bias: (HIDDEN, WIDTH), (WIDTH,) map to the vector with which candidates are
+            compared.
+        figures, figures_bias: (HIDDEN, F), (F,) map to the weights of the features.
+        words: (W, WIDTH) vectors of candidates.
     """
 
     kept: Reals
@@ -124,12 +126,12 @@ class Weights(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of weights."""
+        """Number of weights."""
         return sum(each.size for each in self)
 
     @classmethod
     def shaped(cls, words: Words) -> Weights:
-        """Weights that are all 0."""
+        """Return weights that are all 0."""
         n, p = words.vectors.shape
         seen = len(OFFSETS) * WIDTH + p + 2
         shapes: tuple[tuple[int, ...], ...] = (
@@ -147,8 +149,9 @@ class Weights(NamedTuple):
 
     @classmethod
     def begun(cls, words: Words, rng: np.random.Generator) -> Weights:
-        """Weights before training: the figures are weighed as by the n-gram reader, and candidates
-        are the vectors of the embedding in its ``WIDTH`` main directions.
+        """Return the weights before training: the features have the weights of the n-gram
+        adversary, and the vectors of candidates are those of the embedding in its ``WIDTH`` main
+        directions.
         """
         begun = cls.shaped(words)
         begun.kept[1:] = rng.normal(0, 0.1, begun.kept[1:].shape)
@@ -162,7 +165,7 @@ class Weights(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """The results of the layers for b words, kept for the way back."""
+    """The results of the layers for b words, kept for the backward pass."""
 
     pairs: Reals
     place: Ids
@@ -176,18 +179,18 @@ class _Seen(NamedTuple):
 
 
 def log_odds(evidence: Evidence, rows: Ids, words: Words, weights: Weights) -> Reals:
-    """The log-odds of the candidates of some words, (b, k)."""
+    """Return the log odds of the candidates of some words, (b, k)."""
     return _forward(evidence, rows, words, weights).odds
 
 
 def scores(evidence: Evidence, rows: Ids, words: Words, weights: Weights) -> Reals:
-    """The log-odds added to ln Pr[M(w)=y], (b, k)."""
+    """Return the sum of the log odds and ln Pr[M(w)=y], (b, k)."""
     total: Reals = evidence.channel[rows] + log_odds(evidence, rows, words, weights)
     return total
 
 
 def guesses(evidence: Evidence, words: Words, weights: Weights) -> Ids:
-    """The candidate with the largest score of each of n words, (n,)."""
+    """Return the candidate with the largest score for each of n words, (n,)."""
     found = np.empty(len(evidence.ids), dtype=np.int64)
     for start in range(0, len(found), BATCH):
         rows = np.arange(start, min(start + BATCH, len(found)))
@@ -197,14 +200,14 @@ def guesses(evidence: Evidence, words: Words, weights: Weights) -> Ids:
 
 
 def loss(evidence: Evidence, rows: Ids, true: Ids, words: Words, weights: Weights) -> float:
-    """The mean cross-entropy in nats of b true words, each among its candidates."""
+    """Return the mean cross-entropy in nats of b true words, each among its candidates."""
     chance = _chances(scores(evidence, rows, words, weights))
     of_true = np.where(evidence.ids[rows] == true[rows, None], chance, 0).sum(axis=1)
     return float(-np.log(of_true).mean())
 
 
 def gradient(evidence: Evidence, rows: Ids, true: Ids, words: Words, weights: Weights) -> Weights:
-    """The gradient of the loss of b true words."""
+    """Return the gradient of the loss of b true words."""
     seen = _forward(evidence, rows, words, weights)
     chance = _chances(evidence.channel[rows] + seen.odds)
     slope = (chance - (evidence.ids[rows] == true[rows, None])) / len(rows)
@@ -220,12 +223,12 @@ def trained(
     *,
     epochs: int = EPOCHS,
 ) -> Weights:
-    """Weights after training on words that are known; those that are none of their candidates teach
-    nothing. The rate of steps falls to 0.
+    """Train weights on words with known sources, and return them. Words whose source is not among
+    their candidates are not used. The step size falls to 0.
 
     Args:
-        true: (n,) the words that were replaced.
-        weights: those to begin with.
+        true: (n,) the source words.
+        weights: the weights to start from.
     """
     rows = np.flatnonzero((evidence.ids == true[:, None]).any(axis=1))
     batches = [batch for _ in range(epochs) for batch in _batches(rows, rng)]
@@ -238,7 +241,9 @@ def trained(
 
 
 def _batches(rows: Ids, rng: np.random.Generator) -> Iterator[Ids]:
-    """Rows in random order, but for runs of them, which see each other."""
+    """Yield batches of rows in random order; neighbouring rows, which are context of each other,
+    stay together.
+    """
     runs = [rows[start : start + RUN] for start in range(0, len(rows), RUN)]
     order = rng.permutation(len(runs)).tolist()
     n_runs = BATCH // RUN
@@ -253,7 +258,7 @@ def _chances(scores: Reals) -> Reals:
 
 
 def _figures(evidence: Evidence, rows: Ids, words: Words, kind: np.dtype[Any]) -> Reals:
-    """The figures of the candidates of b words, (b, k, F)."""
+    """Return the features of the candidates of b words, (b, k, F)."""
     ids = evidence.ids[rows]
     channel = np.maximum(evidence.channel[rows], LEAST)
     context = np.maximum(evidence.context[rows], LEAST)
@@ -291,7 +296,9 @@ def _forward(evidence: Evidence, rows: Ids, words: Words, weights: Weights) -> _
 def _backward(
     evidence: Evidence, rows: Ids, seen: _Seen, weights: Weights, slope: Reals
 ) -> Weights:
-    """The gradient by all weights, ``slope`` (b, k) being that by the odds."""
+    """Return the gradient with respect to all weights; ``slope`` (b, k) is the gradient with
+    respect to the log odds.
+    """
     by_compared = (slope[:, None] @ seen.candidates)[:, 0]
     by_weighed = (slope[:, None] @ seen.figures)[:, 0]
     by_layer = by_compared @ weights.out.T + by_weighed @ weights.figures.T
@@ -299,7 +306,7 @@ def _backward(
     by_slots = (by_layer @ weights.hidden[: len(OFFSETS) * WIDTH].T).reshape(-1, WIDTH)
     by_pairs = _summed(seen.place.ravel(), by_slots, len(seen.pairs))
     n_rows, k = slope.shape
-    # Places without a candidate, -1, have no slope.
+    # Places without a candidate (-1) have slope 0.
     ids = evidence.ids[rows].ravel() % len(weights.words)
     starts = np.arange(n_rows + 1) * k
     chosen = csr_array((slope.ravel(), ids, starts), shape=(n_rows, len(weights.words)))
@@ -317,7 +324,7 @@ def _backward(
 
 
 def _summed(places: Ids, values: Reals, n: int) -> Reals:
-    """The sums of rows by place, (n, width)."""
+    """Return the sums of rows by place, (n, width)."""
     ones = np.ones(len(places), values.dtype)
     starts = np.arange(len(places) + 1)
     sums: Reals = csr_array((ones, places, starts), shape=(len(places), n)).T @ values
@@ -325,7 +332,9 @@ def _summed(places: Ids, values: Reals, n: int) -> Reals:
 
 
 class _Adam:
-    """Steps by the mean gradient over the root of its mean square (Kingma & Ba 2015)."""
+    """Optimizer Adam: steps by the mean gradient divided by the root of its mean square (Kingma &
+    Ba 2015).
+    """
 
     def __init__(self, weights: Weights) -> None:
         self.n = 0

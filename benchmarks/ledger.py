@@ -1,5 +1,5 @@
 """Speed and memory of the ledger: documents reserved per second, with as many subjects as
-documents, with a tenth as many, and with one.
+documents, with a tenth as many subjects, and with one subject.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ BULK = 50_000  # subjects in one batch of a bulk reservation
 def reserve(
     n_documents: int, n_subjects: int, cap: float | None, folder: Path
 ) -> list[dict[str, Any]]:
-    """Reserve for two releases of the same documents, one after another; the second one finds the
-    balances of the first.
+    """Reserve for two releases of the same documents, one after another; the second release finds
+    the balances of the first.
     """
     rows = []
     with Ledger.open(folder) as ledger:
@@ -41,7 +41,7 @@ def reserve(
                 seconds = {"request": 0.0, "reserve": 0.0}
                 for start in range(0, n_documents, BATCH):
                     size = min(BATCH, n_documents - start)
-                    # Neighbouring documents have other subjects, which is the worst case.
+                    # Neighbouring documents have different subjects, which is the worst case.
                     subjects = [f"user-{(start + n) * 7919 % n_subjects:09d}" for n in range(size)]
                     began = time.perf_counter()
                     release.request(subjects, np.ones(size))
@@ -75,7 +75,7 @@ def reserve_in_bulk(n: int, times: int, folder: Path, address: str | None) -> li
     """Reserve for releases of n subjects each, as the driver of a cluster does; the last release
     has the subjects of the first.
 
-    CPU seconds and memory include the process of the server, if it is on this machine.
+    CPU seconds and memory include the process of the database server, if it runs on this machine.
     """
     rows = list[dict[str, Any]]()
     with Ledger.open(folder, address=address) as ledger:
@@ -122,8 +122,8 @@ def _peak(pid: int) -> int:
 
 
 def _alone(work: Any) -> Any:
-    """Return the result of ``work`` from a process of its own, whose peak memory is that of
-    ``work``.
+    """Run ``work`` in a process of its own, so that the peak memory of the process is that of
+    ``work``; return its result.
     """
     reads, writes = os.pipe()
     pid = os.fork()
@@ -157,10 +157,12 @@ def main() -> int:
         "--bulk",
         type=int,
         metavar="TIMES",
-        help="so many bulk reservations of others, one of the first",
+        help=(
+            "number of bulk reservations with new subjects; one more has the subjects of the first"
+        ),
     )
     parser.add_argument(
-        "--ledger", metavar="ADDRESS", help="of --bulk: postgresql://… (default: SQLite)"
+        "--ledger", metavar="ADDRESS", help="database for --bulk: postgresql://… (default: SQLite)"
     )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as made:

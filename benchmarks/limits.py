@@ -1,4 +1,4 @@
-"""Upper limits of the machine's speed, measured beside the benchmarks that are compared with them.
+"""Upper limits of the machine's speed, measured next to the benchmarks that are compared with them.
 One thread, CPU seconds.
 """
 
@@ -85,5 +85,5 @@ def words_of(rng: np.random.Generator) -> float:
 
 
 def generators() -> dict[str, Callable[[], np.random.Generator]]:
-    """Return the generator of an experiment and that of a release, by mode."""
+    """Return the random generator of an experiment and the generator of a release, by mode."""
     return {"experiment": lambda: np.random.default_rng(0), "release": release_generator}

@@ -4,10 +4,10 @@
     uv run python -m benchmarks.linkage --texts FILE --ship  # lexveil/models/linkage.json
 
 Texts are public. The texts of each file that have enough words are cut to one length and put in
-random order. The first ones are rewritten at each level of protection. Adversaries then rank all
+random order. The first texts are rewritten at each level of protection. Adversaries then rank all
 texts of the file as sources of each output: by the structure that the output discloses, by words
 alone without knowledge of the method, and by the exact channel (lexveil/readers/linkage.py). Noise
-is seeded: this protects nothing.
+is seeded, so the output is not private.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from lexveil.readers.linkage import SIZES, DisclosedTexts, LinkageReaders, naive
 from lexveil.readers.seen_tokens import written_before
 
 SEED = 1
-LENGTHS = (10, 20, 40, 100)  # numbers of words of a text
+LENGTHS = (10, 20, 40, 100)  # numbers of words to which texts are cut
 OUTPUTS = 300  # number of outputs whose sources are searched
 SHIPPED_SIZE = 1_000  # number of candidates behind the figures that ship
 # Changes to the default policy, by name.
@@ -63,7 +63,7 @@ Row = dict[str, Any]
 
 def pool_of(texts: Sequence[str], n_words: int) -> list[str]:
     """Return the texts with at least ``n_words`` words, cut to that length, in random order; at
-    most as many as the largest number of candidates.
+    most the largest number of candidates.
     """
     chosen = [words[:n_words] for text in texts if len(words := text.split()) >= n_words]
     order = np.random.default_rng(SEED).permutation(len(chosen))[: SIZES[-1]]
@@ -81,7 +81,9 @@ def with_policy(model: Model, policy: dict[str, str]) -> Model:
 def readers_of(
     measuring: Measuring, pool: Sequence[str], epsilon: float, n_outputs: int
 ) -> LinkageReaders:
-    """Readers of outputs of the first texts of a pool, over all of them as candidates."""
+    """Return adversaries that rank all texts of a pool as sources of the outputs of its first
+    texts.
+    """
     sources = [*pool[:n_outputs]]
     number = measuring.public.prepared.vocabulary.number
     rewritten = measuring.rewritten(sources, epsilon)
@@ -112,7 +114,7 @@ def linkage(
     n_outputs: int,
     sizes: Sequence[int] = SIZES,
 ) -> Iterator[Row]:
-    """One row for each number of candidates."""
+    """Yield one row for each number of candidates."""
     readers = readers_of(measuring, pool, epsilon, n_outputs)
     for size in sizes:
         if len(pool) >= size:
@@ -146,7 +148,9 @@ def measure(model: Model, options: argparse.Namespace) -> Iterator[Row]:
 
 
 def ship(rows: Sequence[Row], model: Model) -> None:
-    """Write the figures of a model into the file that ships, and keep those of other models."""
+    """Write the figures of a model into the file that ships, and keep the figures of other
+    models.
+    """
     by_card = json.loads(LINKAGE.read_text(encoding="utf-8")) if LINKAGE.exists() else {}
     figures = [
         {name: row[name] for name in MeasuredLinkage._fields}
@@ -182,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         nargs="+",
         default=(),
         metavar="MECHANISM-STRATEGY",
-        help="default: all whose levels were measured",
+        help="default: all mechanisms and strategies with measured levels",
     )
     parser.add_argument("--policy", nargs="+", default=["default"], choices=[*POLICIES])
     parser.add_argument("--json", type=Path, help="keep the rows here")

@@ -1,4 +1,4 @@
-"""Vectors and tokens for benchmarks: generated ones with the statistics of real data, or the user's
+"""Vectors and tokens for benchmarks: generated with the statistics of real data, or the user's
 own.
 """
 
@@ -14,7 +14,7 @@ from lexveil.io.artifacts.embeddings import read_space
 
 def made_vectors(n_words: int, dimensions: int = 300, seed: int = 1) -> Vectors:
     """Generate vectors in clusters, with norms that spread over a factor of five and grow with
-    frequency, as those of word2vec do.
+    frequency, as in word2vec.
 
     Returns:
         (V, p) float32 vectors, the most frequent word first.
@@ -70,8 +70,8 @@ def text_tokens(file: Path, folder: Path, n_tokens: int, n_words: int) -> Ids:
 
 
 def document_epsilons(n_tokens: int, epsilon: float, seed: int = 3) -> Floats:
-    """Return the (n,) epsilons of tokens, different for every document, as if texts of uneven
-    length had equal document budgets.
+    """Return the (n,) epsilons of tokens, different for every document, as if texts of different
+    lengths had equal document budgets.
     """
     rng = np.random.default_rng(seed)
     sizes = np.clip(np.exp(rng.normal(4.0, 0.8, n_tokens // 20 + 1)), 5, 2000).astype(np.int64)

@@ -1,14 +1,14 @@
-"""Tokens per CPU second and peak memory of every mechanism, beside the per-word implementation and
-the machine's own limit.
+r"""Tokens per CPU second and peak memory of every mechanism, in comparison with the per-word
+implementation and the machine's own limit.
 
     uv run python -m benchmarks.mechanisms
-    uv run python -m benchmarks.mechanisms --space artifacts/embeddings/word --text
-    artifacts/segmented/word.txt
+    uv run python -m benchmarks.mechanisms --space artifacts/embeddings/word \
+        --text artifacts/segmented/word.txt
 
 Each mechanism runs in a process of its own, with one thread, in batches of the size that a run
-uses; its time includes the noise and all other work. Lists of near words are made once for each V,
-as in `build_neighborhoods`, and mapped by the mechanisms that use them; the time for the lists is
-printed. Limits are measured in the same process, just before and after.
+uses; its time includes the noise and all other work. Lists of near words are computed once for each
+V, as in `build_neighborhoods`, and the mechanisms that use them map them into memory; the time for
+the lists is printed. Limits are measured in the same process, just before and after the mechanism.
 """
 
 from __future__ import annotations
@@ -45,8 +45,10 @@ SIZES = (20_000, 50_000, 100_000)
 EPSILONS = (1.0, 10.0, 50.0)
 DIMENSIONS = 300
 TOKENS = 1_000_000
-SECONDS = 4.0  # time of noisy searches per mechanism and ε; faster mechanisms take all tokens
-# one search per token: their speed needs no million tokens
+SECONDS = (
+    4.0  # time limit of noisy searches per mechanism and ε; faster mechanisms replace all tokens
+)
+# one search per token: measuring their speed needs no million tokens
 NOISY = ("madlib", "mahalanobis", "vickrey", "rank_remap")
 BY_LISTS = ("tem", "tem_context", "truncated_gumbel", "rank_remap")
 ON_LISTS = [name for name, mechanism in MECHANISMS.items() if mechanism.may_lack_words]
@@ -63,13 +65,13 @@ COLUMNS = {
     "rate": "tokens/CPU-s",
     "limit": "limit",
     "of_limit": "of limit",
-    "of_noise": "of time, keys or noise",
+    "of_noise": "share of time for keys or noise",
     "limited_by": "limited by",
     "per_word_rate": "per word",
     "speed_up": "ratio",
-    "tidy_rate": "tidy per word",
+    "tidy_rate": "per word, tidy noise",
     "tidy_speed_up": "ratio ",
-    "beside_vectors_mb": "MB beside vectors",
+    "beside_vectors_mb": "MB besides vectors",
 }
 
 
@@ -90,7 +92,8 @@ def run(
     """Replace tokens until none are left or ``seconds`` are over.
 
     Returns:
-        the number of tokens, their CPU seconds, and the share of these in which noise was drawn.
+        the number of tokens, their CPU seconds, and the share of these seconds spent on drawing
+            noise.
     """
     done = 0
     drawing = 0.0
@@ -151,7 +154,7 @@ def limit_of(
         return len(ids) * limits.random_rows(made.sketch.rows) / proposals_of(
             made, ids, epsilon
         ), "random rows"
-    if name == "truncated_gumbel":  # a uniform number for each of its neighbours
+    if name == "truncated_gumbel":  # one uniform number for each of its neighbours
         return limits.words_of(rng) / (1 + made.k_most), "generator"
     return limits.sgemm(dimensions) / product, "sgemm"
 
@@ -162,7 +165,7 @@ def proposals_of(made: Tem, ids: npt.NDArray[np.int64], epsilon: npt.NDArray[np.
     """
     count = len(ids)
     some = np.arange(0, len(ids), max(1, len(ids) // 200))
-    # A few words at a time: all of them at once would be the largest memory of the process.
+    # A few words at a time, because all of them at once would be the largest memory of the process.
     law = np.concatenate(
         [
             np.exp(made.log_pmf(ids[few], epsilon[few]))[np.arange(len(few)), ids[few]]
@@ -304,10 +307,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--text", type=Path, help="segmented text of that space to use instead of Zipfian tokens"
     )
     parser.add_argument(
-        "--lists", type=Path, help="folder where lists of near words are kept for the next time"
+        "--lists", type=Path, help="folder where lists of near words are kept for the next run"
     )
     parser.add_argument(
-        "--no-compare", action="store_true", help="leave the per-word implementations out"
+        "--no-compare", action="store_true", help="without the per-word implementations"
     )
     parser.add_argument("--json", type=Path, help="also write the figures here")
     parser.add_argument("--child", help=argparse.SUPPRESS)

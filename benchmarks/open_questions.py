@@ -1,20 +1,20 @@
-r"""Questions that the papers leave open, measured: stop words of S1, MST, other measures of
-association, Vickrey at a low epsilon and with a public measure, and budgets that are not uniform.
+r"""Measurements for questions that the papers leave open: stop words of S1, MST, other association
+measures, Vickrey at a low epsilon and with a public measure, and budgets that are not uniform.
 
     uv run python -m benchmarks.open_questions --data FOLDER --corpus FOLDER --work FOLDER
-    uv run python -m benchmarks.open_questions --data FOLDER --corpus FOLDER --work FOLDER
-    --parts mst other_measures
+    uv run python -m benchmarks.open_questions --data FOLDER --corpus FOLDER --work FOLDER \
+        --parts mst other_measures
 
 Word vectors are trained as in the papers (gensim's defaults, unscaled), on the first words of the
 corpus (JSON lines, compressed), once for each segmentation; they stay in the work folder. The
 library's tokenizer, segmentations and mechanisms rewrite texts. The budget of a document is the
-base epsilon times the average words of its data set; S1 and S2 divide it by all words of the text,
-S3 and S4 by its tokens. Unknown words are replaced by random words, punctuation is dropped. Four
-figures of the rewritten texts are measured: cosine similarity to their sources (TF-IDF means of
-word vectors), perplexity by an n-gram model of other words of the corpus, the accuracy of a linear
-classifier that learns from rewritten texts, and the share of content words that are still in the
-text. The folder of data has sst2.parquet, mrpc.parquet and cola.parquet. Noise is seeded: this
-protects nothing. The output is Markdown.
+base epsilon times the average words of its data set; S1 and S2 divide it by the number of all words
+of the text, S3 and S4 by the number of its tokens. Unknown words are replaced by random words,
+punctuation is dropped. Four figures of the rewritten texts are measured: cosine similarity to their
+sources (TF-IDF means of word vectors), perplexity by an n-gram model of other words of the corpus,
+the accuracy of a linear classifier that learns from rewritten texts, and the share of content words
+that are still in the text. The folder of data has sst2.parquet, mrpc.parquet and cola.parquet.
+Noise is seeded, so the output is not private. The output is Markdown.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ class Corpus(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """N-grams and their association measures, by column name."""
+    """N-grams with their association measures, by the name of the measure's column."""
 
     words: list[Ids]
     scores: dict[str, Floats]
 
     def best(self, column: str, n: int) -> tuple[list[Ids], Floats]:
-        """Return the n n-grams with the largest scores, and these scores."""
+        """Return the n n-grams with the largest scores, and their scores."""
         rows = np.sort(np.argsort(-self.scores[column], kind="stable")[:n])
         return [column_ids[rows] for column_ids in self.words], self.scores[column][rows]
 
@@ -165,7 +165,7 @@ class Space(NamedTuple):
     counts: Ids
 
     def without_marks(self) -> Ids:
-        """Return the rows of tokens with letters, the only possible outputs."""
+        """Return the rows of tokens that contain letters; other tokens are never an output."""
         return np.flatnonzero([has_letters(token) for token in self.lexicon.tokens])
 
 
@@ -182,7 +182,7 @@ def space_of(file: Path) -> Space:
 
 
 class Spaces:
-    """Spaces by name: word, or SEGMENTATION-MEASURE; each is trained once, then read from a
+    """Spaces by name: word, or SEGMENTATION-MEASURE. Each space is trained once, then read from a
     folder.
     """
 
@@ -194,7 +194,9 @@ class Spaces:
         self._made: dict[str, Space] = {}
 
     def tables(self, column: str) -> tuple[list[Ids], Floats, list[Ids], Floats]:
-        """Return the best n-grams by a measure: as many as have a PMI of at least the threshold."""
+        """Return the n-grams with the largest values of a measure, as many as reach the threshold
+        of PMI.
+        """
         if self._pairs is None or self._triples is None:
             self._pairs = scored_ngrams(self.corpus, 2)
             self._triples = scored_ngrams(self.corpus, 3)
@@ -217,7 +219,7 @@ class Spaces:
         return collocations.scores(number[self.corpus.ids], self.corpus.offsets)
 
     def __getitem__(self, name: str) -> Space:
-        """Return the space of a name; train it if it is not in the folder."""
+        """Return the space with a name; train the space if it is not in the folder."""
         if name not in self._made:
             segmentation, _, column = name.partition("-")
             collocations = self.collocations(column) if column else None
@@ -265,12 +267,12 @@ def even(encoded: Encoded, _: Space) -> Floats:
 
 
 def by_words(encoded: Encoded, _: Space) -> Floats:
-    """Give a collocation the shares of its words."""
+    """Give a collocation the sum of the shares of its words."""
     return encoded.n_words.astype(np.float64)
 
 
 def by_score(encoded: Encoded, space: Space) -> Floats:
-    """Give a collocation 1 plus its PMI in units of 4 bits: about twice the share of a word, or
+    """Give a collocation the share 1 + PMI / 4 bits, which is about twice the share of a word, or
     more.
     """
     weight = np.ones(len(encoded.rows))
@@ -387,7 +389,7 @@ class WeighedRewriter(Rewriter):
         self.k = k
 
     def draw(self, texts: Written, drawn: Ids, ids: Ids, _: Floats, noise: Floats) -> None:
-        """Fill in the rows from the first token to the last."""
+        """Fill in the output rows from the first token to the last."""
         encoded, rows, action = texts
         noisy = self.mechanism.vectors[ids] + noise
         near = self.out[self.mechanism.search.nearest_k(noisy, self.k)[0]]
@@ -468,8 +470,8 @@ class Measures:
         ]
 
     def of(self, rewrite: Callable[[Sequence[str]], list[str]]) -> Row:
-        """Return the mean cosine and perplexity over the sets, the share of content words still
-        present, and the accuracy on the first set, whose texts have a class.
+        """Return the mean cosine and perplexity over the sets, the share of content words that are
+        still present, and the accuracy on the first set, whose texts have classes.
         """
         rewritten = [rewrite(some.texts) for some in self.sets]
         cosines = [
@@ -490,14 +492,14 @@ class Measures:
 
 
 def cosine(left: Vectors, right: Vectors) -> float:
-    """Return the mean cosine over texts; a text without a known word counts 0."""
+    """Return the mean cosine over texts; a text without a known word counts as 0."""
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     return float(np.mean(np.einsum("np,np->n", left, right) / np.maximum(lengths, 1e-12)))
 
 
 def accuracy(texts: Texts, rewritten: Sequence[str]) -> float:
-    """Return the accuracy of a linear classifier that learnt from rewritten texts, in the test
-    part.
+    """Return the accuracy of a linear classifier on the test texts, after training on rewritten
+    texts.
     """
     n = texts.n_train
     guesses = Linear(SEED).fit(rewritten[:n], texts.labels[:n]).predict(rewritten[n:])
@@ -535,7 +537,7 @@ COLUMNS = {
 
 
 class Questions:
-    """Questions; each one is a method that prints its table."""
+    """The open questions; each method answers one and prints its table."""
 
     def __init__(
         self,
@@ -662,8 +664,8 @@ class Questions:
         self.show(title, rows)
 
     def anomaly(self) -> None:
-        """Measure Vickrey in S1 at low and high epsilons, in the readings that could explain Table
-        6.
+        """Measure Vickrey in S1 at low and high epsilons, with the interpretations that could
+        explain Table 6.
         """
         words = self.spaces["word"]
         readings: dict[str, Rewriter] = {
@@ -683,12 +685,12 @@ class Questions:
         ]
         inverted = Inverted(words, "S1", Vickrey, exclude_input=True)
         rows += [
-            self.row("noise of scale ε for 1/ε, input left out", epsilon, inverted)
+            self.row("noise of scale ε instead of 1/ε, input excluded", epsilon, inverted)
             for epsilon in (0.1, 1.0, 10.0, 25.0)
         ]
         for share in (0.0, 0.25, 0.5, 0.75, 0.9):
             rewriter = Leaking(words, "S1", Madlib, share=share)
-            rows.append(self.row(f"{share:.0%} of the words as they are", 0.1, rewriter))
+            rows.append(self.row(f"{share:.0%} of the words unchanged", 0.1, rewriter))
         self.show("Vickrey in S1", rows)
         self.far_out()
 
@@ -741,7 +743,7 @@ class Questions:
             self.show(f"Neighbours weighed by a public measure, S1, stop words {policy}", rows)
 
     def budgets(self) -> None:
-        """Measure S3 with shares of the budget that are not even."""
+        """Measure S3 with shares of the budget that are not uniform."""
         rewriter = Rewriter(self.spaces["gst-pmi_bits"], "S3", Madlib)
         shares = {"even": even, "by words": by_words, "by 1 + PMI/4": by_score}
         rows = [
@@ -753,7 +755,7 @@ class Questions:
 
 
 class Inverted(Rewriter):
-    """Rewriter with a fault: noise of scale ε in place of 1/ε."""
+    """Rewriter with a deliberate fault: noise of scale ε instead of 1/ε."""
 
     def epsilons(self, encoded: Encoded, base_epsilon: float, weights: Weights) -> Floats:
         """Return the reciprocal of each epsilon."""
@@ -761,7 +763,7 @@ class Inverted(Rewriter):
 
 
 class Leaking(Rewriter):
-    """Rewriter with a fault: a share of the words stays unchanged."""
+    """Rewriter with a deliberate fault: a share of the words stays unchanged."""
 
     def __init__(self, space: Space, strategy: str, mechanism: type[Madlib], share: float) -> None:
         super().__init__(space, strategy, mechanism)
@@ -798,8 +800,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--learn", type=int, default=2_000_000, help="words of the vectors' corpus")
     parser.add_argument("--train", type=int, default=2_000, help="texts of SST-2 to learn from")
     parser.add_argument("--test", type=int, default=872, help="texts of SST-2 to predict")
-    parser.add_argument("--texts", type=int, default=300, help="of MRPC, and of CoLA")
-    parser.add_argument("--sentences", type=int, default=1_000, help="the densest of the corpus")
+    parser.add_argument("--texts", type=int, default=300, help="texts of MRPC, and of CoLA")
+    parser.add_argument(
+        "--sentences",
+        type=int,
+        default=1_000,
+        help="number of the most frequent words of the corpus",
+    )
     options = parser.parse_args(arguments)
     options.work.mkdir(parents=True, exist_ok=True)
     shards = sorted(file.name for file in options.corpus.glob("*train*.json.gz"))

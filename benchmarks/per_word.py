@@ -1,7 +1,7 @@
 """Mechanisms word by word in plain NumPy, as in the papers' code: the baseline for speed.
 
-This code was written from the papers and is not part of the product. It is slow. Where the
-published code is known to break its own guarantee, this code does not repeat the error.
+This code was written from the papers and is not part of the product. It is slow. If the published
+code is known to break its own guarantee, this code does not repeat the error.
 """
 
 from __future__ import annotations

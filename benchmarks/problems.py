@@ -26,7 +26,7 @@ class Sizes(NamedTuple):
     """Sizes of the sample from each data set.
 
     Attributes:
-        train, test: number of texts to learn from, and to predict.
+        train, test: number of texts to learn from, and of texts to predict.
         words: number of words of each text, from its beginning.
         read: number of words of held-out texts that adversaries read.
     """
@@ -44,7 +44,8 @@ class Problem:
     Attributes:
         name: name in tables.
         file: stem of the Parquet file.
-        columns: column of each prediction, by its kind: "utility", "another task" or "attack".
+        columns: column of each prediction, by the kind of the prediction: "utility", "another task"
+            or "attack".
         few: whether only the recommended mechanisms rewrite the data set.
         texts: the texts, training texts first.
         classes: classes of each text, one for each prediction.
@@ -61,8 +62,8 @@ class Problem:
     n_read: int = 0
 
     def drawn(self, folder: Path, sizes: Sizes) -> Problem:
-        """Return the problem with sampled texts: up to the given sizes, with equally many texts of
-        each class.
+        """Return the problem with sampled texts: up to the given sizes, with the same number of
+        texts of each class.
         """
         table = pq.read_table(folder / f"{self.file}.parquet").to_pydict()
         if "genre" in self.columns.values():
@@ -111,7 +112,7 @@ class Problem:
 
     def f1(self, predicted: str, what: str) -> Floats:
         """Return (1 + RESAMPLED,) macro F1 over all predicted documents, and over each bootstrap
-        draw of them.
+        draw of the documents.
         """
         place = [*self.columns].index(what)
         names = self.names(what)
@@ -128,8 +129,8 @@ class Problem:
 
 @lru_cache(maxsize=1)
 def resampled(n: int) -> Floats:
-    """Return (1 + RESAMPLED, n) weights of the documents: all once, and then each bootstrap
-    draw.
+    """Return (1 + RESAMPLED, n) weights of the documents: first weight 1 for all, then the weights
+    of each bootstrap draw.
     """
     draws = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), RESAMPLED)
     return np.vstack([np.ones(n), draws])
@@ -145,8 +146,8 @@ PROBLEMS = (
 
 
 def genres(films: Sequence[str], texts: Sequence[str]) -> list[str | None]:
-    """Return for each review the genre that more than twice as many other reviews of the same film
-    name as the other genre; None if there is no such genre.
+    """Return the genre of each review: the genre that other reviews of the same film name more than
+    twice as often as the other genre; None if neither is.
     """
     named = [
         [genre in set(re.findall("[a-z]+", text.lower())) for genre in GENRES] for text in texts

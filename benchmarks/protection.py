@@ -4,15 +4,15 @@
     uv run python -m benchmarks.protection --corpus FOLDER --check FILE.parquet FILE.parquet
     uv run python -m benchmarks.protection --figures    # lexveil/models/expected.json
 
-A level is a share of the content words and a share of the rare words that an adversary may name;
-both hold. Every adversary knows the mechanism, the words and epsilon, and the one that names most
-counts. There is one by word; one by context, whose n-gram model learns from all files of the corpus
-(JSON lines, compressed) but the last; and with `--reader smollm2` one with a neural model. The
-documents of the last file are rewritten, and a bisection finds epsilon, the same for every token.
-`--check` measures the levels of the file that ships on other texts; with `--epsilon`, it measures
-at other epsilons. With `--base smollm2` a language model weighs the words of `tem_context`. Noise
-is seeded: this protects nothing. The table also has the shares that calibration expects;
-calibration reads no text.
+A level limits the share of the content words and the share of the rare words that an adversary may
+name; both limits hold. Every adversary knows the mechanism, the words and epsilon; the adversary
+that names most words decides. The unigram adversary uses single words. The contextual adversary
+uses an n-gram model, which learns from all files of the corpus (JSON lines, compressed) except the
+last. `--reader smollm2` adds an adversary with a neural model. The documents of the last file are
+rewritten, and a bisection finds epsilon, the same for every token. `--check` measures the levels of
+the file that ships on other texts; with `--epsilon`, it measures other epsilons. With `--base
+smollm2` a language model weighs the words of `tem_context`. Noise is seeded, so the output is not
+private. The table also has the shares that calibration expects; calibration reads no text.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ COLUMNS = {
     "strategy": "strategy",
     "level": "level",
     "epsilon": "ε",
-    "content_expected": "content, expected by word / by context",
+    "content_expected": "content, expected, unigram / contextual",
     "rare_expected": "rare, expected",
-    "content_by_word": "content, by word",
+    "content_by_word": "content, unigram",
     "content_by_context": "by n-grams",
     "content_by_neural": "by SmolLM2",
     "content_knowing_rest": "knowing the rest",
-    "rare_by_word": "rare, by word",
+    "rare_by_word": "rare, unigram",
     "rare_by_context": "by n-grams",
     "rare_by_neural": "by SmolLM2",
     "rare_knowing_rest": "knowing the rest",
@@ -88,8 +88,8 @@ COLUMNS = {
     "words": "words per word",
     "nats": "nats a word (clean)",
     "neural_nats": "by SmolLM2",
-    "rate": "tokens a CPU second",
-    "verbatim": "verbatim texts of 1,000",
+    "rate": "tokens per CPU second",
+    "verbatim": "unchanged texts of 1,000",
     "note": "",
 }
 
@@ -137,7 +137,7 @@ class Named:
 
 
 class Measuring:
-    """One mechanism and strategy over one model, with the adversaries that read its outputs."""
+    """One mechanism and strategy with one model, and the adversaries that read its outputs."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class Measuring:
         return worker.draw(batch, DocumentBudget(math.inf, epsilon))
 
     def seen(self, done: Rewritten) -> SeenTokens:
-        """Rewritten texts as a reader sees them, with the words that were replaced beside them."""
+        """Return rewritten texts as an adversary sees them, together with the replaced words."""
         number = self.public.prepared.vocabulary.number
         is_drawn = done.action == Action.PERTURBED.value
         is_kept = done.action == Action.KEPT.value
@@ -251,8 +251,8 @@ class Measuring:
         )
 
     def expected(self, epsilon: float) -> dict[str, str]:
-        """Return the shares of content words and of rare words that calibration expects the
-        adversaries by word and by context to name.
+        """Return the shares of content words and of rare words that calibration expects the unigram
+        and the contextual adversary to name.
         """
         sample = self.public.sample("calibration", WORDS_OF_A_BAND)
         _, guesses = self.public.read(sample, epsilon, "calibration")
@@ -264,8 +264,9 @@ class Measuring:
         }
 
     def epsilon_of(self, texts: Sequence[str], allowed: Shares) -> float | None:
-        """The largest epsilon within the range at which the strongest reader names no more; None if
-        that is so at all or at none.
+        """Return the largest epsilon within the range at which the strongest adversary names at
+        most the allowed shares. Return None if this holds at every epsilon of the range, or at
+        none.
         """
         return largest(lambda epsilon: self.named(texts, epsilon).strongest, allowed, self.range)
 
@@ -273,8 +274,8 @@ class Measuring:
 def largest(
     strongest: Callable[[float], Shares], allowed: Shares, within: tuple[float, float]
 ) -> float | None:
-    """The largest epsilon within a range at which no share is above the allowed one; None if none
-    is at all epsilons, or one is at each.
+    """Return the largest epsilon within a range at which no share is above its allowed value.
+    Return None if this holds at every epsilon of the range, or at none.
     """
 
     @cache
@@ -290,7 +291,7 @@ def largest(
         low, high = (middle, high) if holds(middle) else (low, middle)
     digits = DIGITS - 1 - math.floor(math.log10(low))
     epsilon = math.floor(low * 10.0**digits) / 10.0**digits
-    while not holds(epsilon):  # by chance: other noise, one word more
+    while not holds(epsilon):  # by chance: other noise may name one word more
         epsilon = round(epsilon - 10.0**-digits, max(digits, 0))
     return epsilon
 
@@ -369,8 +370,8 @@ def read_texts(file: Path, without: Collection[str] = ()) -> list[str]:
 
 
 def drawn(texts: Sequence[str], n_words: int, longest: int) -> list[str]:
-    """Draw texts in random order, and cut each to its first words, until there are ``n_words``
-    words.
+    """Draw texts in random order, and cut each text to its first ``longest`` words, until there are
+    ``n_words`` words.
     """
     chosen = []
     total = 0
@@ -409,7 +410,9 @@ def write_figures() -> None:
 
 
 def write_levels(model: Model, levels: Sequence[MeasuredLevel], file: Path) -> None:
-    """Write levels of a model among those that ship and those of other models in the file."""
+    """Write levels of a model into the file that ships; the levels of other models in the file
+    stay.
+    """
     assert model.packaged is not None and model.sha256 is not None
     again = {level[:3] for level in levels}
     kept = [level for level in measured_levels(model.sha256) if level[:3] not in again]
@@ -436,7 +439,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--words", type=int, default=60_000, metavar="N", help="words to rewrite at each epsilon"
     )
     parser.add_argument(
-        "--longest", type=int, default=200, metavar="N", help="words of a text, its first ones"
+        "--longest",
+        type=int,
+        default=200,
+        metavar="N",
+        help="largest number of words of a text, from its start",
     )
     parser.add_argument(
         "--check", type=Path, nargs="+", default=[], metavar="FILE", help="other public texts"
@@ -445,24 +452,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--reader",
         default="ngrams",
         choices=["ngrams", *READER_MODELS],
-        help="the strongest that is run",
+        help="the strongest adversary to run",
     )
     parser.add_argument(
-        "--epsilon", type=float, nargs="+", help="measure at these, and not at the levels"
+        "--epsilon", type=float, nargs="+", help="measure these epsilons instead of the levels"
     )
     parser.add_argument(
         "--base", default="bigrams", choices=["bigrams", *CAUSAL_MODELS], help="of tem_context"
     )
     parser.add_argument("--json", type=Path, help="write the levels here")
     parser.add_argument(
-        "--figures", action="store_true", help="write what is expected of the default at its levels"
+        "--figures",
+        action="store_true",
+        help="write the expected recovery of the default at its levels",
     )
     options = parser.parse_args(arguments)
     if options.figures:
         write_figures()
         return
     if options.json and (options.epsilon or options.base != "bigrams"):
-        parser.error("--json is for the levels of the default base measure")
+        parser.error("--json is for levels of the default base measure only")
     *learn, held_out = sorted(options.corpus.glob("*.json.gz"))
     model = with_context(Model.load(name=options.model), model=options.base)
     language_model = learnt(learn, options.learn)

@@ -1,5 +1,5 @@
-"""Map over items on the Ray cluster that this machine is a node of; ``benchmarks.scale`` compares
-Dask with it.
+"""Map over items on the Ray cluster to which this machine belongs; ``benchmarks.scale`` compares
+Dask with this map.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 WORKERS = 60.0  # seconds to wait for a cluster that has no processor
-READY = 10  # retries to connect to a node that is starting
-LOOK = 5.0  # seconds between two checks for processors while a result is awaited
+READY = 10  # retries to connect to a starting node
+LOOK = 5.0  # seconds between two checks for processors while waiting for a result
 
 _functions: dict[str, Callable[[Any], Any]] = {}  # the last function that this worker received
 
@@ -64,8 +64,8 @@ def _call(function: list[Any], item: Any, build: str) -> Any:
 
 
 def connect(address: str) -> None:
-    """Make this process a driver of the cluster until it ends; a process that is connected stays
-    connected.
+    """Make this process a driver of the cluster until the process ends. A process that is connected
+    stays connected.
 
     Raises:
         RequestError: if no Ray node of this machine answers.
@@ -85,7 +85,7 @@ def connect(address: str) -> None:
             if not (left and isinstance(error, ConnectionError)):
                 kind = type(error).__name__
                 raise RequestError(
-                    f"Ray at {address}: this machine is no node of it ({kind})"
+                    f"Ray at {address}: this machine is not a node of the cluster ({kind})"
                 ) from None
         time.sleep(5)
 
@@ -97,11 +97,11 @@ def _processors() -> int:
 def cluster_map(
     function: Callable[[A], B], items: Iterable[A], address: str
 ) -> Generator[B, None, None]:
-    """Yield ``function(item)`` in order, with at most two items more under way than the cluster has
-    processors.
+    """Yield ``function(item)`` in order. At most two items more than the cluster has processors are
+    computed at a time.
 
     Each node gets ``function`` once; its workers share its arrays, read-only. If a worker dies, its
-    results and its items under way are computed again.
+    results and its unfinished items are computed again.
 
     Raises:
         RequestError: if this machine is not a node of the cluster, or a worker has other code.
@@ -157,7 +157,6 @@ def _explained(error: RayError) -> Exception:
             "machines and start Ray again"
         )
     return LexveilError(
-        "a Ray worker was lost, and so were those that tried the same again "
-        f"({type(error).__name__}); if memory ran "
-        "out, give fewer processors to a node (ray start --num-cpus) or more memory"
+        f"several Ray workers were lost at the same item ({type(error).__name__}); if memory "
+        "ran out, give fewer processors to a node (ray start --num-cpus) or more memory"
     )

@@ -1,12 +1,12 @@
-"""Recovery by the adversaries by word: their speed, and the shortfall of the estimated adversary
-against the exact one.
+"""Recovery by the unigram adversaries: their speed, and the shortfall of the estimated adversary
+against the exact adversary.
 
-    uv run python -m benchmarks.recovery                 # speed, on made vectors
+    uv run python -m benchmarks.recovery            # speed, on made vectors
     uv run python -m benchmarks.recovery --errors   # against TEM's closed form, and on toys
-    uv run python -m benchmarks.recovery --bands    # which words come back where equally many do
+    uv run python -m benchmarks.recovery --bands    # recovery by band at equal overall recovery
 
-Speed is that of a run of texts of about 20 tokens, each with an epsilon of its own, in CPU seconds
-of all threads of the process.
+Speed is measured for a run of texts of about 20 tokens, each with an epsilon of its own, in CPU
+seconds of all threads of the process.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ TOYS = {
     "epsilon": "ε",
     "table": "table",
     "estimate": "estimate",
-    "unchanged": "outputs as they are",
+    "unchanged": "outputs unchanged",
 }
 
 
@@ -202,10 +202,10 @@ def against_tem(n_words: int, epsilons: Sequence[float]) -> Iterator[dict[str, A
     sample = WordSample.draw(prior, words.bands, np.random.default_rng(5), OF_BAND)
     ends = min(epsilons), max(epsilons)
     readers: dict[str, Adversary] = {
-        f"exact, rungs {RATIO:.2f} apart": TemAdversary(
+        f"exact, epsilons spaced by a factor of {RATIO:.2f}": TemAdversary(
             mechanism, prior, (ends[0] * 0.93, ends[1] * 1.07)
         ),
-        "estimated, between rungs": EstimatedAdversary(
+        "estimated, between these epsilons": EstimatedAdversary(
             mechanism, prior, (ends[0] * 0.7, ends[1] * 1.4)
         ),
     }
@@ -263,7 +263,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--bands",
         action="store_true",
-        help="which words come back; of the model en, --words of them",
+        help="measure recovery by band, with --words words of the model en",
     )
     options = parser.parse_args(arguments)
     if options.bands:

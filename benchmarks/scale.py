@@ -1,14 +1,14 @@
-"""Parts of a stage by processes of this machine, by Dask and by Ray: two workers each, on two nodes
-of loopback.
+r"""Parts of a stage by processes of this machine, by Dask and by Ray: each has two workers, on two
+nodes of loopback.
 
-    uv run python -m benchmarks.scale --corpus FOLDER [--work tokenize rewrite] [--engines processes
-    dask ray]
+    uv run python -m benchmarks.scale --corpus FOLDER [--work tokenize rewrite] \
+        [--engines processes dask ray]
 
 A node has one processor. Each engine maps the same items as the stages do: shards of the sample to
-be tokenized, or batches of texts to be rewritten by the model that ships. The start ends with an
-answer of both workers; the first map also imports the modules it needs. Memory is that of all
-processes, including this one, with shared pages counted once (PSS). A worker kills itself at one
-item; after the first result of another map, a node is killed with all its processes.
+tokenize, or batches of texts to rewrite by the model that ships. The start ends when both workers
+have answered; the first map also imports the modules that it needs. Memory is summed over all
+processes, including this one, with shared pages counted once (PSS). In one map, a worker kills
+itself at one item; in another map, a node is killed with all its processes after the first result.
 """
 
 from __future__ import annotations
@@ -47,14 +47,15 @@ from lexveil.release.engine.batch import Batch
 from lexveil.release.preconditions import check
 
 ROOT = Path(__file__).resolve().parents[1]
-# No other user may use the ports of these nodes; Ray reads the token at import, here too.
+# No other user may use the ports of these nodes; Ray reads the token at import, also in this
+# process.
 OWN = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_AUTH_MODE": "token",
     "RAY_AUTH_TOKEN": secrets.token_hex(32),
 }
 OWN |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # a driver on loopback
-# `ray start` with a node of loopback: by default Ray replaces 127.0.0.1 by the machine's address
+# `ray start` with a node on loopback: by default Ray replaces 127.0.0.1 by the machine's address
 # and listens on all interfaces.
 START = """
 from ray._private import services
@@ -85,7 +86,7 @@ def everything() -> list[psutil.Process]:
 
 
 def total(read: Callable[[psutil.Process], float]) -> float:
-    """Return a sum over ``everything``, without processes that end meanwhile."""
+    """Return a sum over ``everything``, without processes that end during the call."""
     amount = 0.0
     for process in everything():
         try:
@@ -101,8 +102,8 @@ def megabytes() -> float:
 
 
 def cpu_seconds() -> float:
-    """Return the CPU seconds of all running processes, and of the children that they have waited
-    for.
+    """Return the CPU seconds of all running processes, and of those children for whose end they
+    have waited.
     """
     return total(lambda process: sum(process.cpu_times()[:4]))
 
@@ -143,7 +144,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def processes(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
-    """Yield the map over two processes; there are no nodes."""
+    """Yield the map over two processes; this engine has no nodes."""
     del nodes
     yield partial(process_map, workers=2)
 
@@ -204,8 +205,8 @@ def ray_nodes(nodes: list[subprocess.Popen[bytes]], n: int = 2) -> Iterator[str]
         "--block",
     ]
     head = ["--head", "--port", str(port), "--include-dashboard", "false"]
-    # Not in Ray's own folder: these nodes are killed, and any later ray.init() would wait
-    # for them there.
+    # Not Ray's own folder: these nodes are killed, and any later ray.init() would wait for them in
+    # that folder.
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
         common += ["--temp-dir", folder]
         nodes.append(begin("-c", START, "start", *head, *common, *ports()))
@@ -276,7 +277,7 @@ def rewriting(texts: list[str], folder: Path) -> tuple[Callable[[Any], Any], lis
 
 
 def sampled(peak: list[float], stop: threading.Event) -> None:
-    """Record the memory until told to stop."""
+    """Record the peak memory until ``stop`` is set."""
     while not stop.wait(0.2):
         peak.append(megabytes())
 

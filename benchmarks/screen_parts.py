@@ -1,16 +1,17 @@
-r"""The cost of the parts of the screen: utility of texts whose words of a part never come out.
+"""Cost of the parts of the screen: utility of texts that never contain the words of a part.
 
     uv run python -m benchmarks.screen_parts --data FOLDER
 
 Texts of SST-2 (sentiment) and of disaster tweets are rewritten by the default mechanism at the
 epsilons of two levels, once with each part of the screen and with unions of parts. A linear
-classifier learns from rewritten texts to predict the class of held-out ones. At one epsilon a
-screen never gives a reader more than no screen does, because it is a function of what is drawn: the
-differences are at least those at equal recovery. Each figure is the mean of ``--repeats`` noises.
-Noise is seeded: this protects nothing. The output is Markdown.
+classifier learns from rewritten texts to predict the class of held-out texts. At one epsilon, an
+adversary never learns more with a screen than without it, because a screen is a function of the
+draws. The differences in utility are therefore at least the differences at equal recovery. Each
+figure is the mean of ``--repeats`` noises. Noise is seeded, so the output is not private. The
+output is Markdown.
 
-The columns: words of the model in the parts; share of the drawn words that are among them; macro
-F1 in points, and by how much it is above that without screen, with the 95 % interval of the
+The columns: words of the model in the parts; share of the drawn words that are in the parts; macro
+F1 in points, and its difference to the macro F1 without screen, with the 95 % interval of the
 bootstrap over documents.
 """
 
@@ -54,7 +55,7 @@ class Figures(NamedTuple):
     """The figures of a screen on one problem and level.
 
     Attributes:
-        share: of the words that are drawn without screen, those in its parts.
+        share: share of the words drawn without screen that are in the parts.
         f1: (1 + RESAMPLED,) macro F1 of all documents and of each bootstrap draw.
     """
 
@@ -77,7 +78,7 @@ class Rewriting(NamedTuple):
         return engine.worker().draw(batch, document_budget(engine.settings, self.model))
 
     def in_parts(self, screen: str) -> Flags:
-        """(V,) whether each token of the model is in the parts."""
+        """Return (V,) whether each token of the model is in the parts."""
         tokens = self.model.lexicon("S1").tokens
         return is_screened(tokens, screened_words(chosen_parts(screen)))
 
@@ -85,7 +86,7 @@ class Rewriting(NamedTuple):
 def figures(
     problem: Problem, rewriting: Rewriting, screens: Sequence[str], repeats: int
 ) -> Iterator[tuple[str, Figures]]:
-    """Yield each screen with its figures; none is the first."""
+    """Yield each screen with its figures; the first is `none`, no screen."""
     first = [rewriting.rewritten(problem.texts, NONE, seed) for seed in range(repeats)]
     drawn = np.concatenate([done.rows[done.action == Action.PERTURBED.value] for done in first])
     for screen in screens:
@@ -115,7 +116,7 @@ def rows(
             "level": rewriting.level,
             "screen": screen.replace(",", ", "),
             "words": f"{int(rewriting.in_parts(screen).sum()):,}",
-            "of what is drawn": f"{found.share:.1%}",
+            "of the drawn words": f"{found.share:.1%}",
             "F1": f"{100 * found.f1[0]:.1f}",
             "above none": f"{gained[0]:+.1f} ({low:+.1f} to {high:+.1f})",
         }
@@ -127,7 +128,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--train", type=int, default=2000, help="texts to learn from")
     parser.add_argument("--test", type=int, default=1500, help="texts to predict")
-    parser.add_argument("--repeats", type=int, default=1, help="noises of each figure")
+    parser.add_argument("--repeats", type=int, default=1, help="noises per figure")
     options = parser.parse_args()
     sizes = Sizes(options.train, options.test, words=60, read=0)
     model = Model.load(name="en")

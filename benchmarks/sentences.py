@@ -75,19 +75,19 @@ from lexveil.release.settings import NOTHING_KEPT, Sentences, Settings, document
 
 SEED = 1
 SIZES = Sizes(train=1_200, test=800, words=40, read=0)
-SIZE = 100_000  # sentences of a bank
-DIMENSIONS = 129  # of the vectors of `en` with a purpose
+SIZE = 100_000  # number of sentences of a bank
+DIMENSIONS = 129  # dimensions of the vectors of `en` with a purpose
 EPSILONS = (10.0, 20.0)
-REPEATS = 3  # of which the fastest counts
+REPEATS = 3  # number of repetitions; the fastest counts
 CANDIDATES = (400, 1_000)
-OUTPUTS = 200  # whose sources are looked for
-PRIOR = 2_000  # other texts that the reader of words thinks of
+OUTPUTS = 200  # number of outputs whose sources are searched
+PRIOR = 2_000  # number of other texts that the adversary considers when it names words
 FILMS = "imdb.parquet"
 PLACES = "yelp.parquet"
 LEARNT_WORDS = 4_000_000  # words that the n-gram model is trained on
 DRUGS = Problem("Drug reviews", DRUG_REVIEWS, {"utility": "label", "attack": "attribute"})
 READERS = ("structure", "naive", "likelihood")
-# data sets with a task that is not sentiment, and the column of it
+# data sets with a task that is not sentiment, and the column of the task
 TASK = {"IMDb": "another task", "Tweets": "utility"}
 ALL = Sizes(train=10**6, test=10**6, words=40, read=0)
 COLUMNS = {
@@ -102,12 +102,12 @@ COLUMNS = {
     "structure": "structure",
     "naive": "naive",
     "likelihood": "likelihood (95 %)",
-    "rate": "sentences a CPU second",
+    "rate": "sentences per CPU second",
 }
 SPEEDS = {
     "sentences": "sentences in the bank",
     "epsilon": "ε",
-    "rate": "drawn a CPU second",
+    "rate": "drawn per CPU second",
     "share": "share of the product",
     "memory": "peak MB",
 }
@@ -115,12 +115,12 @@ Row = dict[str, Any]
 
 
 class Rewriting(NamedTuple):
-    """How texts are rewritten.
+    """One way to rewrite texts.
 
     Attributes:
-        strategy: S5 writes sentences.
-        level: of words.
-        unit, per_text, epsilon, weight: of sentences.
+        strategy: S5 writes sentences; other strategies replace words.
+        level: level of protection, for words.
+        unit, per_text, epsilon, weight: settings for sentences.
         task_weight: weight of a purpose that was trained for the task of the data set.
     """
 
@@ -172,7 +172,9 @@ OF_PACKAGED = (
 
 @dataclass(frozen=True, eq=False)
 class Rewriter:
-    """Rewrites the texts of a data set, and what its outputs tell."""
+    """Rewrites the texts of a data set, and measures the utility and the adversaries of its
+    outputs.
+    """
 
     problem: Problem
     bank: Path
@@ -202,7 +204,7 @@ class Rewriter:
         return SentenceEngine(settings, Model.load(name="en" + "".join(chosen)))
 
     def rewritten(self, rewriting: Rewriting, texts: Sequence[str]) -> Rewritten:
-        """Texts as sentences."""
+        """Rewrite texts as sentences, and return them."""
         engine = self.sentences(rewriting)
         batch = Batch([[text] for text in texts], [(str(n),) for n in range(len(texts))])
         return engine.worker().draw(batch, document_budget(engine.settings, engine.model))
@@ -238,7 +240,9 @@ class Rewriter:
         return row
 
     def told(self, rewriting: Rewriting) -> Row:
-        """Linkage of outputs of a pool, and the words that a reader names of their sources."""
+        """Return the linkage of outputs of a pool, and the share of words that an adversary names
+        of their sources.
+        """
         engine = self.sentences(rewriting)
         pool = pool_of(self.problem)
         sources = pool[:OUTPUTS]
@@ -298,7 +302,7 @@ class Rewriter:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Texts that may be the source, and the channel from their units."""
+    """Texts that may be the source of an output, and the channel from their units."""
 
     channel: Channel
     text_of: Ids
@@ -306,7 +310,9 @@ class Candidates:
     is_text: bool
 
     def scores(self, output: Ids) -> Any:
-        """(n_texts,) Σ ln Pr of an output; -inf of texts with another number of sentences."""
+        """Return (n_texts,) Σ ln Pr of an output; -inf for texts with another number of
+        sentences.
+        """
         if self.is_text:
             return self.channel.log_likelihood(output)
         counts = np.bincount(self.text_of, minlength=self.n_texts)
@@ -327,27 +333,27 @@ def _levels() -> Any:
 
 
 def pool_of(problem: Problem) -> list[str]:
-    """Distinct texts among which sources are looked for, in random order."""
+    """Return distinct texts among which sources are searched, in random order."""
     distinct = [*dict.fromkeys(problem.texts)]
     order = np.random.default_rng(SEED).permutation(len(distinct))[: CANDIDATES[-1]]
     return [distinct[number] for number in order.tolist()]
 
 
 def prior_of(problem: Problem) -> list[str]:
-    """Other texts of the data set."""
+    """Return other texts of the data set."""
     known = {*pool_of(problem)[:OUTPUTS]}
     return [text for text in dict.fromkeys(problem.texts) if text not in known][:PRIOR]
 
 
 @cache
 def content_words(text: str) -> frozenset[str]:
-    """Distinct words of a text that are no function words."""
+    """Return the distinct words of a text that are not function words."""
     functional = language_of("en").function_words
     return frozenset(word for word in words_of(text) if word not in functional and word.isalpha())
 
 
 def share_in(texts: Sequence[str], outputs: Sequence[str]) -> float:
-    """The share of the distinct content words of texts that stand in their outputs."""
+    """Return the share of the distinct content words of texts that are in their outputs."""
     pairs = [
         (content_words(text), content_words(output))
         for text, output in zip(texts, outputs, strict=True)
@@ -357,7 +363,9 @@ def share_in(texts: Sequence[str], outputs: Sequence[str]) -> float:
 
 
 def mixed_bank(folder: Path, parts: Sequence[Sequence[Path]]) -> Path:
-    """A bank of as many sentences of each part; it is made if it is not there."""
+    """Return a bank with the same number of sentences from each part; the bank is made if it does
+    not exist.
+    """
     if folder.exists():
         return folder
     lines = folder.with_suffix(".jsonl")
@@ -375,7 +383,9 @@ def mixed_bank(folder: Path, parts: Sequence[Sequence[Path]]) -> Path:
 
 
 def task_scale(problem: Problem, drawn: Problem, data: Path, work: Path) -> Path | None:
-    """Train a scale for the task of a data set, from those of its texts that are not measured."""
+    """Train a scale for the task of a data set, from texts of the data set that are not
+    measured.
+    """
     if problem.name not in TASK:
         return None
     scale = work / f"{problem.file}_task.tsv"
@@ -393,7 +403,7 @@ def task_scale(problem: Problem, drawn: Problem, data: Path, work: Path) -> Path
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """All rows, data set by data set; those that were measured before first."""
+    """Yield all rows, data set by data set; rows that were measured before come first."""
     kept = json.loads(options.json.read_text()) if options.json.exists() else []
     yield from kept
     there = {(row["problem"], row["name"]) for row in kept}
@@ -439,7 +449,9 @@ def folder_of(problem: Problem, options: argparse.Namespace) -> Path:
 
 
 def speeds(sizes: Sequence[int]) -> Iterator[Row]:
-    """Draws from banks of random vectors, one for each query, and the product alone."""
+    """Yield the time of draws from banks of random vectors, one draw for each query, and of the
+    product alone.
+    """
     for size in sizes:
         rng = np.random.default_rng(SEED)
         vectors = np.empty((size, DIMENSIONS), dtype=np.float32)
@@ -470,7 +482,7 @@ def _multiply(queries: Vectors, bank: Vectors) -> None:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Return the time of the processor that ``work`` takes, the least of several times."""
+    """Return the CPU time that ``work`` takes, the smallest of several measurements."""
     taken = []
     for _ in range(REPEATS):
         started = time.process_time()
@@ -480,14 +492,16 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def interval(problem: Problem, predicted: str, what: str) -> str:
-    """Macro F1, and the 95 % interval over documents."""
+    """Return macro F1, and its 95 % interval over documents."""
     scores = problem.f1(predicted, what)
     low, high = np.percentile(scores[1:], (2.5, 97.5))
     return f"{scores[0]:.3f} ({low:.2f}–{high:.2f})"
 
 
 def shown(row: Row) -> Row:
-    """A row as the table has it: linkage among 400 and among 1,000, with the interval of that."""
+    """Return a row as the table shows it: linkage among 400 and among 1,000 texts, the latter with
+    its interval.
+    """
     cells = dict(row)
     by_size = row.get("by_size", {})
     for name in READERS:
@@ -503,8 +517,8 @@ def shown(row: Row) -> Row:
 
 
 def write_figures(rows: Sequence[Row]) -> None:
-    """Write how often sources were found with the packaged bank: by the best reader, and of the
-    texts where it was right most often.
+    """Write how often sources were found with the packaged bank: by the best adversary, and for the
+    data set in which it was right most often.
     """
     linkage = list[dict[str, object]]()
     for rewriting in OF_PACKAGED[1:]:
@@ -535,7 +549,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--work", type=Path, metavar="FOLDER")
     parser.add_argument("--json", type=Path, help="keep the rows here")
     parser.add_argument("--packaged", action="store_true", help="measure the bank that ships")
-    parser.add_argument("--figures", action="store_true", help="write what records say of it")
+    parser.add_argument(
+        "--figures", action="store_true", help="write the linkage that privacy records quote"
+    )
     parser.add_argument("--only", nargs="+", default=[], metavar="FILE")
     parser.add_argument("--speed", type=int, nargs="+", metavar="N")
     options = parser.parse_args(arguments)
@@ -548,7 +564,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if None in (options.data, options.learn, options.work, options.json):
         parser.error("--data, --learn, --work and --json are needed, or --speed")
     if not options.open and not options.packaged:
-        parser.error("--open is needed, or --packaged")
+        parser.error("give --open or --packaged")
     rows = []
     for row in measure(options):
         rows.append(row)

@@ -1,12 +1,12 @@
-"""Load test of a service over loopback: latency, throughput, and unpaid answers after killed
-workers.
+"""Load test of a service over loopback: latency, throughput, and answers without a charge after
+workers were killed.
 
     python -m benchmarks.service                        seconds of each batch size
-    python -m benchmarks.service --minutes 10 --kill    # a mixed load, workers killed at random
+    python -m benchmarks.service --minutes 10 --kill    a mixed load, workers killed at random
 
 A service of real processes is started with a ledger of its own in a temporary folder, and threads
-send requests to it. Afterwards every text that was handed out must be paid in the ledger. The check
-reads the tables of the ledger and does not ask the service.
+send requests to it. Afterwards the ledger must have a charge for every text that the service
+returned. The check reads the tables of the ledger and does not ask the service.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class Running:
         return self.home / "ledger"
 
     def workers(self) -> list[psutil.Process]:
-        """Return the workers that have answered. Killing other workers would only keep the service
-        from answering at all.
+        """Return the workers that have answered a request. If starting workers were killed, the
+        service might never answer.
         """
         answered = {
             int(number) for number in ANSWERED.findall(self.log.read_text(encoding="utf-8"))
@@ -155,7 +155,7 @@ def ask(
         port: port of the service.
         clients: number of threads.
         sizes: numbers of texts in a request, drawn at random.
-        seconds: time for which requests are sent.
+        seconds: time during which requests are sent.
         name: name of this load, used in its subjects.
         at_least: minimum number of answers to wait for, even beyond ``seconds``.
         settings: settings of each request; None if the operator has fixed them.
@@ -205,7 +205,7 @@ def ask(
 
 
 def unpaid(ledger: Path, asked: Asked) -> list[str]:
-    """Return a line for each answer or reported charge that the ledger does not have as paid."""
+    """Return a line for each answer or reported charge for which the ledger has no charge."""
     with Ledger.open(ledger, None, make=False):
         pass  # opening recovers the transactions of killed workers
     con = sqlite3.connect(ledger / DATABASE)
@@ -220,17 +220,17 @@ def unpaid(ledger: Path, asked: Asked) -> list[str]:
     finally:
         con.close()
     lines = [
-        f"{name}: {n} texts are out, and the ledger has {paid.get(name)}"
+        f"{name}: {n} texts were returned, but the ledger has {paid.get(name)}"
         for name, n in asked.answers
         if paid.get(name) != ("committed", n)
     ]
     lines += [
-        f"{name}: was said to be charged"
+        f"{name}: was reported as charged"
         for name in asked.charged
         if paid.get(name, ("", 0))[0] != "failed"
     ]
     if len({name for name, _ in asked.answers}) != len(asked.answers):
-        lines.append("one transaction paid for two answers")
+        lines.append("one transaction belongs to two answers")
     return lines + [f"{problem.where}: {problem.what}" for problem in verify(ledger).problems]
 
 
@@ -238,8 +238,8 @@ def unpaid(ledger: Path, asked: Asked) -> list[str]:
 def killing(
     service: Running, every: float, seed: int, most: float = math.inf
 ) -> Iterator[list[int]]:
-    """Kill a worker now and then while the block runs, ``most`` in all, at random times; yield the
-    list of killed processes.
+    """Kill a worker at random times while the block runs, ``most`` workers in total; yield the list
+    of killed processes.
     """
     ended = threading.Event()
     killed = list[int]()
@@ -264,12 +264,12 @@ def killing(
 def main() -> None:
     """Run the load test and print the rows."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each batch size")
-    parser.add_argument("--minutes", type=float, default=0.0, help="of the mixed load that follows")
-    parser.add_argument("--kill", action="store_true", help="kill workers meanwhile")
+    parser.add_argument("--seconds", type=float, default=20.0, help="seconds for each batch size")
     parser.add_argument(
-        "--every", type=float, default=5.0, help="seconds between two kills, in the mean"
+        "--minutes", type=float, default=0.0, help="minutes of the mixed load that follows"
     )
+    parser.add_argument("--kill", action="store_true", help="kill workers during the mixed load")
+    parser.add_argument("--every", type=float, default=5.0, help="mean seconds between two kills")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 10, 100])
@@ -280,7 +280,7 @@ def main() -> None:
         home.mkdir(mode=0o700)
         options = ("--model", "en", *SETTINGS, "--workers", str(chosen.workers))
         with running(home, *options, log=log) as service:
-            for size in chosen.sizes:  # each worker once, whose first request takes longer
+            for size in chosen.sizes:  # each worker once, because its first request takes longer
                 ask(service.port, chosen.clients, [size], 2.0, f"warm-{size}")
             rows = []
             everything = Asked()

@@ -1,15 +1,15 @@
-"""Today's reader against the learnt one: the content words that each names at the levels of
-protection.
+"""The n-gram adversary against the trained adversary: the content words that each names at the
+levels of protection.
 
     uv run python -m benchmarks.strongest_reader --corpus FOLDER --check FILE.parquet FILE.parquet
 
-Texts are public, and no two of these parts have one in common: the n-gram model learns from the
-first half of the files of the corpus (JSON lines, compressed); the learnt reader from rewritten
-texts of the second half without the last file; and both are compared on texts of the last file, by
-which the levels were found, and of other data sets. Both see the same outputs. At each level
-one learnt reader learns from the outputs of all mechanisms named. With ``--json`` levels that do
-not hold against it get a smaller epsilon. Noise is seeded: this protects nothing. ``--evidence``
-keeps what was made of the texts, so that a run which was cut off goes on.
+Texts are public, and these three parts have no text in common. The n-gram model learns from the
+first half of the files of the corpus (JSON lines, compressed); the trained adversary learns from
+rewritten texts of the second half without the last file. Both are compared on texts of the last
+file, from which the levels were computed, and of other data sets. Both see the same outputs. At
+each level one trained adversary learns from the outputs of all mechanisms named. With ``--json``,
+levels that do not hold against it get a smaller epsilon. Noise is seeded, so the output is not
+private. ``--evidence`` stores what was computed from the texts, so that an interrupted run resumes.
 """
 
 from __future__ import annotations
@@ -54,37 +54,37 @@ from lexveil.readers.seen_tokens import Symbols
 
 MECHANISMS = ("tem", "tem_context", "madlib", "diffractor_geometric")
 SEED = 1
-LONGEST = 200  # words of a text
+LONGEST = 200  # largest number of words of a text
 SIDE_BY_SIDE = 10_000  # words that are rewritten and read at a time
-DRAWS = 2_000  # of the documents, for an interval
+DRAWS = 2_000  # bootstrap draws of the documents, for an interval
 PER_CENT = 100
-LOWEST = 4  # a new epsilon is looked for down to this part of the known one
+LOWEST = 4  # the search of a new epsilon ends at this fraction of the known epsilon
 COLUMNS = {
     "texts": "texts",
     "mechanism": "mechanism",
     "level": "level",
     "epsilon": "ε",
-    "learnt_from": "words learnt from",
+    "learnt_from": "training words",
     "n": "content words",
     "candidates": "true word among candidates",
     "by_word": "by word",
     "by_context": "by n-grams",
     "learnt": "learnt",
-    "more": "learnt less n-grams",
+    "more": "trained minus n-grams",
     "n_rare": "rare words",
     "rare_by_context": "rare by n-grams",
     "rare_learnt": "rare, learnt",
-    "rare_more": "rare, learnt less n-grams",
+    "rare_more": "rare, trained minus n-grams",
 }
 
 
 class Read(NamedTuple):
-    """Words that were replaced, (n,) each, and what is known of them.
+    """Replaced words, (n,) each, with the evidence about them.
 
     Attributes:
-        evidence: what the learnt reader takes.
-        true: the words themselves.
-        by_word, by_context: what today's readers guess.
+        evidence: input of the trained adversary.
+        true: the source words.
+        by_word, by_context: guesses of the unigram and of the contextual adversary.
     """
 
     evidence: Evidence
@@ -94,13 +94,13 @@ class Read(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Read]) -> Read:
-        """The words of several batches of texts, one after the other."""
+        """Concatenate the words of several batches of texts."""
         evidence = Evidence.joined([part.evidence for part in parts])
         rest = (np.concatenate(each) for each in zip(*(part[1:] for part in parts), strict=True))
         return cls(evidence, *rest)
 
     def save(self, file: Path) -> None:
-        """Write it, each array by its name."""
+        """Write the words to a file, each array by its name."""
         partly = file.with_suffix(".part.npz")
         known = {name: getattr(self, name) for name in self._fields[1:]}
         np.savez(partly, allow_pickle=False, **self.evidence._asdict(), **known)
@@ -108,14 +108,14 @@ class Read(NamedTuple):
 
     @classmethod
     def load(cls, file: Path) -> Read:
-        """Read what ``save`` wrote."""
+        """Read a file that ``save`` wrote."""
         with np.load(file, allow_pickle=False) as arrays:
             evidence = Evidence(*(arrays[name] for name in Evidence._fields))
             return cls(evidence, *(arrays[name] for name in cls._fields[1:]))
 
 
 class EvidenceReader(ContextualAdversary):
-    """The contextual adversary, who gathers what the learnt reader takes beside its own guesses."""
+    """The contextual adversary, which also collects the input of the trained adversary."""
 
     def __init__(self, measuring: Measuring, epsilon: float, words: Words) -> None:
         """Build the adversary of one mechanism at one epsilon."""
@@ -127,14 +127,14 @@ class EvidenceReader(ContextualAdversary):
         super().__init__(adversary, prior, model, measuring.pieces, with_output_only=True)
         self.words = words
         self.gathered = list[Evidence]()
-        # The words that are kept are function words, the most frequent ones of the n-gram model.
+        # The kept words are function words, the most frequent ones of the n-gram model.
         frequent = np.argsort(-self.bigrams.single, kind="stable")[:KEPT]
         self.number_of_kept = np.zeros(len(self.bigrams.single), dtype=np.int64)
         self.number_of_kept[frequent] = np.arange(1, len(frequent) + 1)
 
     def guess_part(self, tokens: Symbols) -> list[Ids]:
-        """See ``ContextualAdversary``; today's reader looks at fewer candidates than the learnt
-        one.
+        """Return the guesses, as ``ContextualAdversary`` does; the contextual adversary considers
+        fewer candidates than the trained one.
         """
         found = self.adversary.in_texts(tokens, LOOKED_AT)
         chains = self._decode(tokens, *self._suiting(found, *self._neighbours(tokens)))
@@ -175,8 +175,8 @@ class EvidenceReader(ContextualAdversary):
         )
 
     def _around(self, tokens: Symbols, drawn: Ids) -> tuple[Ids, Ids]:
-        """The numbers of the words that were kept around each replaced one, 0 where none was; and
-        which replaced words stand there, else -1.
+        """Return for each replaced word the numbers of the kept words around it, 0 if none was kept
+        there; and the numbers of the replaced words around it, else -1.
         """
         n = len(tokens.text_of)
         number = np.full(len(tokens.text_of), -1)
@@ -189,7 +189,7 @@ class EvidenceReader(ContextualAdversary):
         return np.where(inside, kept[at], 0), np.where(inside, number[at], -1)
 
     def _means(self, ids: Ids, posterior: Floats) -> Vectors:
-        """The mean vectors of candidates, (n, p)."""
+        """Return the mean vectors of candidates, (n, p)."""
         means = np.empty((len(ids), self.words.vectors.shape[1]), np.float32)
         for start in range(0, len(ids), 2048):
             some = slice(start, start + 2048)
@@ -200,7 +200,9 @@ class EvidenceReader(ContextualAdversary):
 
 
 def repeats(text_of: Ids, ids: Ids, posterior: Floats) -> Floats:
-    """How often each candidate of n words is expected elsewhere in its text, (n, k)."""
+    """Return the expected number of occurrences of each candidate of n words elsewhere in its text,
+    (n, k).
+    """
     keys = text_of[:, None] * (ids.max(initial=0) + 2) + ids + 1
     _, place = np.unique(keys.ravel(), return_inverse=True)
     total = np.bincount(place, posterior.ravel())[place].reshape(ids.shape)
@@ -208,7 +210,7 @@ def repeats(text_of: Ids, ids: Ids, posterior: Floats) -> Floats:
 
 
 def read(measuring: Measuring, texts: Sequence[str], epsilon: float, words: Words) -> Read:
-    """Rewrite texts at an epsilon, and read them."""
+    """Rewrite texts at an epsilon, and run the adversaries on them."""
     reader = EvidenceReader(measuring, epsilon, words)
     parts = list[Read]()
     number = 0
@@ -226,7 +228,7 @@ def read(measuring: Measuring, texts: Sequence[str], epsilon: float, words: Word
 
 
 def batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Texts in order, about ``SIDE_BY_SIDE`` words at a time."""
+    """Yield texts in order, about ``SIDE_BY_SIDE`` words at a time."""
     some = list[str]()
     n_words = 0
     for text in texts:
@@ -241,18 +243,18 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 def public_words(measuring: Measuring) -> Words:
-    """The vectors and frequencies of the words of a mechanism."""
+    """Return the vectors and frequencies of the words of a mechanism."""
     rows = measuring.public.prepared.vocabulary.rows
     space = measuring.engine.model.embedding("S1")
     vectors = np.asarray(space.vectors[rows], dtype=np.float32)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
-    # Words that are never meant are no candidates.
+    # Words with prior 0 are no candidates.
     log_prior = np.log(np.maximum(measuring.public.prior, 1e-12))
     return Words(vectors, (log_prior - log_prior.mean()).astype(np.float32))
 
 
 def interval(text_of: Ids, right: Floats) -> tuple[float, float, float]:
-    """The mean of n words and its 95% interval, by drawing their texts anew."""
+    """Return the mean over n words and its 95% interval, by a bootstrap over their texts."""
     sizes = np.bincount(text_of)
     sums = np.bincount(text_of, right)
     times = np.random.default_rng(SEED).multinomial(
@@ -270,7 +272,9 @@ class Cell(NamedTuple):
     known: MeasuredLevel
 
     def read(self, name: str, texts: Sequence[str], folder: Path | None) -> Read:
-        """Texts of a name as they were read; from the folder if it has them, else written there."""
+        """Return the results of the adversaries on the texts of a name, from the folder if it has
+        them; otherwise compute and store them.
+        """
         epsilon = self.known.epsilon
         words = public_words(self.measuring)
         if folder is None:
@@ -282,25 +286,25 @@ class Cell(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """A reader that has learnt to read mechanisms of one model, which have the same words."""
+    """A trained adversary for the mechanisms of one model, which have the same words."""
 
     words: Words
     weights: Weights
 
     @classmethod
     def of(cls, words: Words, examples: Read) -> Trained:
-        """Train it by words that are known."""
+        """Train the adversary on words with known sources."""
         rng = np.random.default_rng(SEED)
         begun = Weights.begun(words, rng)
         return cls(words, trained(examples.evidence, examples.true, words, begun, rng))
 
     def guesses(self, some: Read) -> Ids:
-        """The words that it guesses, (n,)."""
+        """Return the words that the adversary guesses, (n,)."""
         return guesses(some.evidence, self.words, self.weights)
 
 
 def compared(reader: Trained, some: Read, bands: Bytes) -> dict[str, object]:
-    """The words that each reader names, in per cent, as a row of the table."""
+    """Return the share of words that each adversary names, in per cent, as a row of the table."""
     answers = {
         "by_word": some.by_word,
         "by_context": some.by_context,
@@ -319,8 +323,8 @@ def compared(reader: Trained, some: Read, bands: Bytes) -> dict[str, object]:
 
 
 def followed(reader: Trained, cell: Cell, texts: Sequence[str]) -> MeasuredLevel:
-    """The level at the largest epsilon, up to the known one, at which it holds against all readers
-    on some texts.
+    """Return the level with the largest epsilon, up to the known epsilon, at which the level holds
+    against all adversaries on some texts.
     """
     bands = cell.measuring.public.bands
     known = cell.known
@@ -342,7 +346,7 @@ def followed(reader: Trained, cell: Cell, texts: Sequence[str]) -> MeasuredLevel
     if found.content > allowed.content or found.rare > allowed.rare:
         lower = largest(strongest, allowed, (epsilon / LOWEST, epsilon))
         if lower is None:
-            raise SystemExit(f"{known} does not hold at a {LOWEST}th of its epsilon either")
+            raise SystemExit(f"{known} does not hold at 1/{LOWEST} of its epsilon either")
         epsilon = lower
     return known._replace(epsilon=epsilon, **strongest(epsilon)._asdict())
 
@@ -350,7 +354,7 @@ def followed(reader: Trained, cell: Cell, texts: Sequence[str]) -> MeasuredLevel
 def cells_of(
     model: Model, mechanisms: Sequence[str], levels: Sequence[str], language_model: NgramModel
 ) -> list[list[Cell]]:
-    """The mechanisms that reach each level."""
+    """Return the mechanisms that reach each level."""
     assert model.sha256 is not None
     shipped = measured_levels(model.sha256)
     measuring = {name: Measuring(model, name, "S1", language_model) for name in mechanisms}
@@ -366,7 +370,7 @@ def cells_of(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train readers, and print what they name."""
+    """Train adversaries, and print the share of words that they name."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.strongest_reader",
         description=__doc__,
@@ -381,14 +385,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--learn", type=int, default=10_000_000, metavar="N", help="words of the n-gram model"
     )
     parser.add_argument(
-        "--train", type=int, default=100_000, metavar="N", help="words that a reader learns from"
+        "--train",
+        type=int,
+        default=100_000,
+        metavar="N",
+        help="words on which an adversary is trained",
     )
     parser.add_argument(
-        "--words", type=int, default=8_000, metavar="N", help="words of each set to compare on"
+        "--words", type=int, default=8_000, metavar="N", help="words of each set for the comparison"
     )
-    parser.add_argument("--evidence", type=Path, metavar="FOLDER", help="keep what was made here")
     parser.add_argument(
-        "--json", type=Path, help="find the epsilon of the levels anew, and write them here"
+        "--evidence", type=Path, metavar="FOLDER", help="store computed evidence here"
+    )
+    parser.add_argument(
+        "--json", type=Path, help="compute new epsilons of the levels, and write them here"
     )
     options = parser.parse_args(arguments)
     *files, held_out = sorted(options.corpus.glob("*.json.gz"))

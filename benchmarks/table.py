@@ -26,7 +26,7 @@ def print_table(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -
 
 
 def markdown(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return a table in Markdown, without the columns that no row has."""
+    """Return a table in Markdown; columns without any value are left out."""
     used = [key for key in columns if any(row.get(key) is not None for row in rows)]
     lines = [" | ".join(columns[key] for key in used), " | ".join("---" for _ in used)]
     lines += [" | ".join(show(row.get(key)) for key in used) for row in rows]

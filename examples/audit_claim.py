@@ -19,11 +19,13 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--project", default=".", help="folder that `lexveil run` has filled (default: this one)"
+        "--project",
+        default=".",
+        help="folder of a project that `lexveil run` has run (default: this one)",
     )
     parser.add_argument("--mechanism", default="tem", choices=list(lexveil.MECHANISMS), metavar="M")
     parser.add_argument(
-        "--epsilon", type=float, default=3.0, help="the claim, per token (default: 3)"
+        "--epsilon", type=float, default=3.0, help="the claimed epsilon per token (default: 3)"
     )
     parser.add_argument("--words", type=int, default=20, help="words to test (default: 20)")
     parser.add_argument(

@@ -2,8 +2,8 @@
 
     uv run python examples/compare_mechanisms.py --project . --epsilons 1 3 10 50
 
-An ε is in units of a mechanism's own metric, so that rows with different metrics cannot be compared
-at the same number.
+An ε is in units of a mechanism's own metric, so rows with different metrics cannot be compared at
+the same number.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--project", default=".", help="folder that `lexveil run` has filled (default: this one)"
+        "--project",
+        default=".",
+        help="folder of a project that `lexveil run` has run (default: this one)",
     )
     parser.add_argument(
         "--mechanisms", nargs="+", default=DEFAULTS, choices=list(lexveil.MECHANISMS), metavar="M"
@@ -62,7 +64,7 @@ def main() -> None:
             rows.setdefault((mechanism, metric), {})[f"ε = {epsilon:g}"] = f"{unchanged:.0%}"
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["mechanism", "metric"])
     print(
-        "share of perturbed tokens that came out unchanged, strategy "
+        "share of perturbed tokens that stayed unchanged, strategy "
         f"{options.strategy}\n\n{table.to_string()}"
     )
 

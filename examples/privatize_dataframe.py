@@ -2,7 +2,7 @@
 
     uv run python examples/privatize_dataframe.py --project .
 
-With ``--seed`` the run is an experiment, which can be repeated and is not private. Without it the
+With ``--seed`` the run is an experiment, which is repeatable and not private. Without a seed the
 run is a release: the noise comes from the operating system, and the ledger charges the budget to
 each customer.
 """
@@ -38,7 +38,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--project", default=".", help="folder that `lexveil run` has filled (default: this one)"
+        "--project",
+        default=".",
+        help="folder of a project that `lexveil run` has run (default: this one)",
     )
     parser.add_argument(
         "--budget", type=float, default=40.0, help="budget of each ticket (default: 40)"

@@ -6,4 +6,4 @@ from lexveil.base.absent import take_process
 from lexveil.base.runtime.telemetry import turn_telemetry_off
 
 take_process()
-turn_telemetry_off()  # before a module of this package imports Prefect
+turn_telemetry_off()  # set before a module of this package imports Prefect

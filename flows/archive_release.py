@@ -1,9 +1,9 @@
-"""`lexveil release`: makes one release, and DVC then tracks the archived files. The flow uses
-`python -m flows.archive_release`.
+"""`lexveil release`: makes one release, which DVC then tracks. The flow runs this module as `python
+-m flows.archive_release`.
 
-Every release is an output of its own, releases/NAME.dvc beside releases/NAME. In git it is one new
-file, which changes only if something is withdrawn. data.dvc owns all of data/, so releases are
-outside it.
+Every release is an output of its own, releases/NAME.dvc beside releases/NAME. In git, a release is
+one new file, which changes only if a text is withdrawn. Releases are outside data/, because
+data.dvc tracks all of data/.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def release(dry_run: bool = False) -> ReleaseReport:
     """Release new documents and have DVC track the release; the caller holds the build lock.
 
     Raises:
-        LexveilError: see ``lexveil.release.inbox.run.release_inbox``; also if DVC cannot add the
-            archived files.
+        LexveilError: if the release fails (``lexveil.release.inbox.run.release_inbox``), or DVC
+            cannot add the archived files.
     """
-    with contextlib.redirect_stdout(sys.stderr):  # standard output is the result
+    with contextlib.redirect_stdout(sys.stderr):  # standard output carries the result only
         report = release_inbox(dry_run)
         if not dry_run:
             track(Path(load_configuration().inbox.archive))
@@ -41,7 +41,7 @@ def track(folder: Path) -> None:
     """Have DVC track new and changed files in a folder of releases.
 
     Raises:
-        LexveilError: if DVC cannot; the next run tries again.
+        LexveilError: if DVC fails; the next release tries again.
     """
     if not folder.is_dir():
         return
@@ -54,14 +54,14 @@ def track(folder: Path) -> None:
             dvc_graph.track(Path(), outputs)
     except LexveilError as error:
         raise LexveilError(
-            f"the release is archived, but {error}; put that right and run `lexveil release` "
-            "again, which does it"
+            f"the release is archived, but {error}; correct that, and run `lexveil release` "
+            "again to track the release"
         ) from None
 
 
 def main() -> int:
     """Make one release for the flow, which holds the build lock. The last line of output is the
-    report, or the error.
+    report or the error.
     """
     hide_messages()
     try:

@@ -1,5 +1,5 @@
-"""The flow that audits the settings of the nightly release and the mechanisms of the grid, by
-`lexveil audit`.
+"""The flow "audit": it audits the settings of the nightly release and the mechanisms of the grid,
+by `lexveil audit`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ Combination = tuple[str, str, float]  # mechanism, strategy, ε
 
 
 def audit_command(combination: Combination, words: int, samples: int, out: Path) -> list[str]:
-    """Return the command line of one audit. It audits the project's own model even if none was
-    built yet.
+    """Return the command line of one audit. The audit uses the project's own model even if no model
+    has been packaged yet.
     """
     mechanism, strategy, epsilon = combination
     argv = [sys.executable, "-m", "lexveil.faces.cli", "audit", "--model", OWN]
@@ -58,8 +58,8 @@ def audit_command(combination: Combination, words: int, samples: int, out: Path)
 
 
 def released(configuration: Configuration) -> list[Combination]:
-    """Return the combination that the nightly release runs, with its base ε: that of lexveil.toml,
-    that of its level or recovery, or the document budget over the average length.
+    """Return the combination that the nightly release uses. Its base ε is the ε of lexveil.toml,
+    the ε of its level or recovery, or the document budget divided by the average length.
     """
     inbox = configuration.inbox
     if not inbox.is_on:
@@ -68,7 +68,7 @@ def released(configuration: Configuration) -> list[Combination]:
     if inbox.recovery is not None or inbox.protection is not None:
         epsilon = resolve_settings(inbox.request, Model.load(Path(), OWN)).base_epsilon
     if epsilon is None:
-        assert inbox.document_budget is not None  # exactly one of the four is set
+        assert inbox.document_budget is not None  # exactly one of the four settings is given
         epsilon = inbox.document_budget / (
             configuration.release.average_words or Model.load(Path(), OWN).average_words()
         )
@@ -82,8 +82,9 @@ def requested_audits(
     strategies: Sequence[str] | None,
     epsilons: Sequence[float] | None,
 ) -> list[Combination]:
-    """Return the combinations to audit: that of the nightly release, unless names or epsilons are
-    given, followed by the grid, restricted to these names and epsilons.
+    """Return the combinations to audit: the combination of the nightly release, unless names or
+    epsilons are given, followed by the combinations of the grid, restricted to these names and
+    epsilons.
 
     Runs of the grid at levels of recovery have the epsilons that the last build computed for them;
     runs whose level is out of reach are left out.
@@ -108,7 +109,7 @@ def _result_file(name: str) -> Path:
 
 @task(name="audit", task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False, retries=0)
 def audit_one(name: str, command: list[str], until: float) -> State[Any]:
-    """Run one audit as a separate process, which can be ended."""
+    """Run one audit as a separate process, which this process can end."""
     out = _result_file(name)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.unlink(missing_ok=True)
@@ -126,7 +127,7 @@ def audit_one(name: str, command: list[str], until: float) -> State[Any]:
 
 
 def _rows(name: str) -> Iterator[dict[str, object]]:
-    """Yield the rows of the table about one audit; none if it ended without a result."""
+    """Yield the rows of the table about one audit; no row if the audit ended without a result."""
     result = read_object(_result_file(name))
     for row in result.get("audits", ()):
         run = {key: result[key] for key in ("mechanism", "strategy", "epsilon")}
@@ -147,17 +148,17 @@ def audit(
     """Test the privacy that mechanisms claim, with the artifacts of the last build; fails if a
     claim is violated.
 
-    The nightly release comes first, if there is one, unless mechanisms, strategies or epsilons are
-    given. For a run at a level of recovery, the audit uses the epsilon that the last build
+    The nightly release is audited first, if there is one, unless mechanisms, strategies or epsilons
+    are given. For a run at a level of recovery, the audit uses the epsilon that the last build
     computed.
 
     Args:
-        mechanisms: null takes those of the grid in params.yaml.
-        strategies: null takes those of the grid.
-        epsilons: null takes those of the grid, and those computed for its levels; per token, in
-            releases base ε per word.
+        mechanisms: names of mechanisms; null takes the mechanisms of the grid in params.yaml.
+        strategies: names of strategies; null takes the strategies of the grid.
+        epsilons: epsilons per token; in releases, base epsilons per word. Null takes the epsilons
+            of the grid, and the epsilons that were computed for its levels.
         words: number of words of the vocabulary, drawn with the seed of params.yaml.
-        samples: draws per word of a toy.
+        samples: number of draws per word of a toy vocabulary.
     """
     prepare(find_root(Path.cwd()))
     requested = requested_audits(
@@ -177,8 +178,8 @@ def audit(
 
 
 def _verdict(states: Mapping[str, State[Any]]) -> State[Any]:
-    """Return the state of the flow: failed if a claim is violated, or if the last audit could not
-    be made.
+    """Return the state of the flow: failed if a claim is violated, or if the last audit ended
+    without a result.
     """
     failed = {name: state for name, state in states.items() if not state.is_completed()}
     if not failed:

@@ -1,6 +1,6 @@
 """The flow "build": stages of dvc.yaml as Prefect task runs, with DVC's names and order.
 
-DVC alone decides what is stale; Prefect runs, shows and records.
+DVC alone decides which stages are stale; Prefect runs, shows and records them.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from lexveil.lab.lineage import provenance
 from lexveil.lab.lineage.openlineage import Events
 from lexveil.lab.lineage.trace import code_state
 
-# The build of this process. It cannot be a parameter of the flow: a server must be able to store
-# those.
+# The build of this process. It cannot be a parameter of the flow, because a server must be able to
+# store parameters.
 current_build: ContextVar[Build | None] = ContextVar("build", default=None)
 
 
@@ -88,7 +88,7 @@ def build(keep_going: bool = False) -> State[Any]:
     requested = current_build.get()
     if requested is not None:
         return _run(requested)
-    # Started by a server, not by `lexveil run`.
+    # The run was started by a server, not by `lexveil run`.
     prepare(find_root(Path.cwd()))
     requested = Build(keep_going=keep_going)
     token = current_build.set(requested)
@@ -161,9 +161,9 @@ def _schedule(build: Build) -> None:
     """Submit each stage when all stages that it needs have ended, at most ``build.workers`` at
     once, in DVC's order.
 
-    Stages that need not or cannot run have no task runs. Each task run would cost Prefect a tenth
-    of a second, and in a large graph they would hide the others. The table of the run lists the
-    stages that could not run.
+    Stages that are up to date or cannot run have no task runs. Each task run would cost Prefect a
+    tenth of a second, and in a large graph these task runs would hide the others. The table of the
+    run lists the stages that could not run.
     """
     waiting = build.graph.wanted(build.until)
     order = [stage.name for stage in waiting]
@@ -176,10 +176,13 @@ def _schedule(build: Build) -> None:
         ready = sorted([*ready, *sorter.get_ready()], key=order.index)
         if not ready or n_running == build.workers:
             name = build.await_end()
-            # The flow must not hang on a task that failed before it could report (a bug, or
-            # Prefect's server went away).
+            # The flow must not hang on a task that failed before it could report (because of a bug,
+            # or because Prefect's server went away).
             build.results.setdefault(
-                name, StageResult(name, "failed", message="Prefect could not run it; see its log")
+                name,
+                StageResult(
+                    name, "failed", message="Prefect could not run the stage; see Prefect's log"
+                ),
             )
             sorter.done(name)
             n_running -= 1
@@ -201,15 +204,15 @@ def _schedule(build: Build) -> None:
 
 @contextlib.contextmanager
 def _signals(build: Build) -> Iterator[None]:
-    """End the stages on Ctrl-C and SIGTERM, then let the flow end cleanly; the same signal again
-    ends the flow at once.
+    """On Ctrl-C and SIGTERM, end the stages, then let the flow end cleanly; a second signal ends
+    the flow at once.
     """
 
     def stop(number: int, _: FrameType | None) -> None:
         if build.stopped_by == number:
             raise KeyboardInterrupt
         build.stopped_by = number
-        # Use a thread, because the main thread may be anywhere, even inside a lock or a print.
+        # A thread is used, because the main thread may be anywhere, even inside a lock or a print.
         threading.Thread(target=build.stop, args=(number,), daemon=True).start()
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -234,8 +237,8 @@ def run(api_url: str, current: Build, started: float) -> int:
     """
     token = current_build.set(current)
     try:
-        # Turn heartbeats off: nobody listens for them here, and the end of the flow would wait up
-        # to a second for their thread.
+        # Heartbeats are off: nobody listens for them, and the end of the flow would wait up to a
+        # second for their thread.
         with temporary_settings(
             {PREFECT_API_URL: api_url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
         ):

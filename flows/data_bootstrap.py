@@ -1,5 +1,5 @@
-"""Makes sure that data/ exists before a run: existing data, data from DVC, or the embedded
-default.
+"""Makes sure that data/ exists before a run. Data may exist already, come from DVC, or be the
+embedded default.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ TRIAL = STATE / "default"
 
 
 def _smaller() -> str:
-    """Return a note for the log that the smaller default data set is used, and how to get the
-    larger one; empty if the larger one is used.
+    """Return a note for the log if the smaller default data set is used, with the way to get the
+    larger one; return an empty note if the larger one is used.
     """
     if has_drug_reviews():
         return ""
@@ -37,8 +37,8 @@ def ensure_data(say: Callable[[str], None]) -> None:
     """Make sure that data/ exists; existing data is never changed.
 
     Raises:
-        RequestError: if data.dvc names data that neither DVC's cache nor a remote nor the embedded
-            default has.
+        RequestError: if data.dvc names data that are not in DVC's cache, in a remote, or in the
+            embedded default.
     """
     if DATA.is_dir() and any(DATA.iterdir()):
         return
@@ -60,9 +60,9 @@ def ensure_data(say: Callable[[str], None]) -> None:
         why_not = _fetch(repo, say)
     if why_not is not None:
         raise RequestError(
-            f"data/ is absent, data.dvc does not name the embedded default, and {why_not}; bring "
-            "the data back by `dvc pull`, or choose other data by `lexveil data use` or `lexveil "
-            "data default`"
+            f"data/ is absent, data.dvc does not name the embedded default, and {why_not}; "
+            "restore the data by `dvc pull`, or choose other data by `lexveil data use` or "
+            "`lexveil data default`"
         )
 
 
@@ -74,10 +74,12 @@ def _take_from_cache(repo: Any, out: Any, say: Callable[[str], None]) -> bool:
         damaged = Files(repo).drop_damaged(str(out.hash_info.value))
         if damaged:
             plural = "s" * (damaged != 1)
-            say(f"DVC's cache has {damaged} damaged object{plural} of data/; removed from it")
+            say(
+                f"DVC's cache had {damaged} damaged object{plural} of data/; removed from the cache"
+            )
         if out.get_obj() is None or out.changed_cache():
             return False
-        say("data/ is absent: taken from DVC's cache")
+        say("data/ is absent: restored from DVC's cache")
         repo.checkout([str(POINTER)])
     except CheckoutError:
         return False
@@ -85,9 +87,11 @@ def _take_from_cache(repo: Any, out: Any, say: Callable[[str], None]) -> bool:
 
 
 def _make_default(named: str, say: Callable[[str], None]) -> bool:
-    """Return whether data.dvc names the embedded default, which is then there.
+    """If data.dvc names the embedded default, write it to data/ and return True; otherwise return
+    False.
 
-    It is made elsewhere and compared first: a run would accept any data/ and rewrite data.dvc.
+    The default is written to another folder and compared first, because a run would accept any
+    data/ and rewrite data.dvc.
     """
     from lexveil.lab.data.data_store import materialize_default
 

@@ -1,4 +1,4 @@
-"""Serves the scheduled deployments of prefect.yaml until interrupted."""
+"""Serves the scheduled deployments of prefect.yaml until the process is interrupted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ScheduleEntry(BaseModel, extra="forbid"):
 
 
 class DeploymentEntry(BaseModel, extra="forbid"):
-    """One entry of prefect.yaml. ``work_pool`` is for `prefect deploy`."""
+    """One entry of prefect.yaml. Only `prefect deploy` uses ``work_pool``."""
 
     name: str
     entrypoint: Literal["flows.build.build", "flows.audit.audit", "flows.release.release"]
@@ -64,7 +64,7 @@ class DeploymentEntry(BaseModel, extra="forbid"):
         finally:
             log.disabled = False
         if any((entry.cron is None) == (entry.interval is None) for entry in self.schedules):
-            raise ValueError("a schedule has either cron or interval")
+            raise ValueError("a schedule needs exactly one of cron and interval")
         deployment = flow.to_deployment(
             self.name,
             description=self.description,
@@ -74,7 +74,7 @@ class DeploymentEntry(BaseModel, extra="forbid"):
             concurrency_limit=self.concurrency_limit,
             entrypoint_type=EntrypointType.MODULE_PATH,
         )
-        assert isinstance(deployment, RunnerDeployment)  # a coroutine in asynchronous code only
+        assert isinstance(deployment, RunnerDeployment)  # a coroutine only in asynchronous code
         return deployment
 
 
@@ -82,14 +82,14 @@ def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
     """Read and check the deployments.
 
     Raises:
-        RequestError: if the file is absent or an entry is not valid; the message has the entry and
-            the key.
+        RequestError: if the file is absent or an entry is not valid; the message names the entry
+            and the key.
     """
     try:
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))["deployments"]
     except FileNotFoundError:
         raise RequestError(
-            f"{path}: there is no such file; it names the schedules, see docs/how-to/operation.md"
+            f"{path}: no such file; it defines the schedules, see docs/how-to/operation.md"
         ) from None
     except (yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
         entries = None
@@ -105,7 +105,10 @@ def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
             raise RequestError(f"{path}: deployments[{number}].{where}: {first['msg']}") from None
-        except (ValueError, PrefectException) as error:  # a cron line, a time zone, a parameter
+        except (
+            ValueError,
+            PrefectException,
+        ) as error:  # an error of a cron line, a time zone or a parameter
             raise RequestError(
                 f"{path}: deployments[{number}]: {' '.join(str(error).split())[:300]}"
             ) from None
@@ -113,16 +116,17 @@ def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
 
 
 def serve(url: str, server: Command | None, deployments: list[RunnerDeployment]) -> int:
-    """Serve the deployments until interrupted; a graceful end pauses their schedules.
+    """Serve the deployments until the process is interrupted; a graceful end pauses their
+    schedules.
 
     Args:
         url: address of a Prefect API that answers.
-        server: the server behind it, if it was started for this call; the call ends with the
-            server.
-        deployments: deployments from `read_deployments`.
+        server: the server of this API, if it was started for this call; the call ends if the server
+            ends.
+        deployments: deployments that `read_deployments` returned.
 
     Raises:
-        RequestError: if the deployments of this project are served already.
+        RequestError: if another process serves the deployments of this project.
         LexveilError: if the server ends.
     """
     os.environ["PREFECT_API_URL"] = url  # the processes of runs inherit it
@@ -137,7 +141,7 @@ def serve(url: str, server: Command | None, deployments: list[RunnerDeployment])
             _serve(url, server, deployments)
     except Timeout:
         raise RequestError(
-            "another `lexveil schedule` is at work in this project; end it first"
+            "another `lexveil schedule` runs in this project; end it first"
         ) from None
     if server is not None and server.process.poll() is not None:
         raise LexveilError(f"Prefect's server ended; its log is {LOGS}/prefect-ui.log")
@@ -146,8 +150,8 @@ def serve(url: str, server: Command | None, deployments: list[RunnerDeployment])
 
 def _serve(url: str, server: Command | None, deployments: list[RunnerDeployment]) -> None:
     with contextlib.suppress(RequestError), build_lock():
-        settle_killed_run()  # it would block the deployment's next run
-    # One run at a time: the build lock excludes others, whose processes would only wait.
+        settle_killed_run()  # otherwise it would block the deployment's next run
+    # One run at a time: the build lock excludes other runs, whose processes would only wait.
     runner = StoppableRunner(name="lexveil", limit=1)
     print(f"{url.removesuffix('/').removesuffix('/api')}/deployments", flush=True)
     for deployment in deployments:
@@ -161,7 +165,9 @@ def _serve(url: str, server: Command | None, deployments: list[RunnerDeployment]
             f"{deployment.flow_name}/{deployment.name}: {', '.join(when) or 'no schedule'}",
             flush=True,
         )
-    print("Ctrl-C ends it; schedules are paused until it is started again", flush=True)
+    print(
+        "Ctrl-C ends this command; schedules are then paused until it is started again", flush=True
+    )
     if server is not None:
         threading.Thread(target=_follow, args=(server, runner), daemon=True).start()
     before = signal.signal(signal.SIGINT, runner.handle_sigterm)
@@ -174,7 +180,7 @@ def _serve(url: str, server: Command | None, deployments: list[RunnerDeployment]
 
 
 class StoppableRunner(Runner):
-    """A runner that SIGTERM and Ctrl-C shut down gracefully.
+    """A runner that shuts down gracefully on SIGTERM and Ctrl-C.
 
     Prefect's own handler exits at once, so that runs are killed and stay "running" on the server.
     """
@@ -182,14 +188,14 @@ class StoppableRunner(Runner):
     has_ended = False
 
     def handle_sigterm(self, *_: Any) -> None:
-        """End the current run, wait for it, pause the schedules, and leave."""
+        """End the current run, wait for its end, pause the schedules, and stop."""
         if not self.stopping:
             self.execute_in_background(self.astop)
 
 
 def _follow(server: Command, runner: StoppableRunner) -> None:
-    """End the runner when its server has ended. Otherwise the runner would poll forever; a service
-    manager restarts both.
+    """End the runner when its server has ended. Otherwise the runner would poll the server forever;
+    a service manager restarts both.
     """
     server.process.wait()
     if not runner.has_ended:

@@ -1,4 +1,4 @@
-"""Display of a run: a live view in a terminal, plain lines anywhere else."""
+"""Display of a run: a live view in a terminal, plain lines otherwise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def duration(seconds: float) -> str:
-    """Format seconds for people: 0.4 s, 12.3 s, 3 min 05 s, 1 h 02 min."""
+    """Format seconds: 0.4 s, 12.3 s, 3 min 05 s, 1 h 02 min."""
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -22,8 +22,8 @@ def duration(seconds: float) -> str:
 
 
 class Plain(RunObserver):
-    """Display with one line per stage that was not up to date, and lines about runs that are
-    skipped; with ``verbose`` also the output of stages, after their names.
+    """Display with one line per stage that was not up to date, and lines about skipped runs of the
+    grid; with ``verbose`` also the output of stages, after the name of the stage.
     """
 
     def __init__(self, verbose: bool) -> None:
@@ -32,7 +32,8 @@ class Plain(RunObserver):
 
     def say(self, text: str) -> None:
         """Print a line."""
-        # Write once: stages end in several threads, and print() writes the line feed separately.
+        # One write per line: stages end in several threads, and print() writes the line feed
+        # separately.
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
 
@@ -65,7 +66,7 @@ def _outcome(result: StageResult) -> str:
     outcomes = {
         "ran": f"done {took}",
         "restored": f"restored from DVC's cache {took}",
-        "failed": f"failed after {took}",  # the reason is printed once, at the end
+        "failed": f"failed after {took}",  # the reason is printed once, at the end of the run
         "not run": f"not run: {result.message}",
     }
     return outcomes.get(result.state, result.state)
@@ -80,8 +81,8 @@ MARKS = {
 
 
 class Live(Plain):
-    """Display for a terminal: finished stages scroll up, and below them are the running stages,
-    each with its last line.
+    """Display for a terminal: finished stages scroll up; the running stages stand below them, each
+    with its last line.
     """
 
     def __init__(self, verbose: bool) -> None:
@@ -135,7 +136,7 @@ class Live(Plain):
         self.say(f"{mark} {result.stage} ... {_outcome(result)}", style)
 
     def close(self) -> None:
-        """Stop the live view; printed lines stay."""
+        """Stop the live view; printed lines stay on the screen."""
         self.progress.stop()
         super().close()
 

@@ -1,4 +1,6 @@
-"""Notification of a webhook about a failed scheduled run: counts, names and paths, never a text."""
+"""Notification of a webhook about a failed scheduled run: it has counts, names and paths, never a
+text.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ RETRIES = 2  # retries of a failed connection
 OWN_ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type)}
 EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w*)(?:: .*)?", re.DOTALL)
 OF_A_STAGE = re.compile(r"(?P<stage>[a-z_]\w*(?:@[\w.@-]+)?): (?P<rest>.+)", re.DOTALL)
-# Prefect's words before an exception of the flow itself
+# text that Prefect puts before an exception of the flow itself
 RAISED = "Flow run encountered an exception: "
 
 
@@ -32,8 +34,8 @@ def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> No
     """Post a failure to the webhook of lexveil.toml, if there is one and a deployment started the
     run.
 
-    Only scheduled runs notify: `lexveil run` shows its own failure. An endpoint that does not
-    answer causes a warning in the run's log.
+    Only scheduled runs notify, because `lexveil run` shows its own failure. An endpoint that does
+    not answer causes a warning in the run's log.
     """
     if flow_run.deployment_id is None:
         return
@@ -51,9 +53,11 @@ def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> No
         ) as client:
             client.post(address, json=notice(flow.name, flow_run, state)).raise_for_status()
     except httpx.HTTPStatusError as error:
-        logger.warning(f"the webhook was notified and answered {error.response.status_code}")
+        logger.warning(
+            f"the webhook received the notification, but answered {error.response.status_code}"
+        )
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        # Its message can hold the address, which is often a secret.
+        # The message of the error can hold the address, which is often a secret.
         logger.warning(f"the webhook could not be notified of this failure: {type(error).__name__}")
 
 
@@ -79,8 +83,8 @@ def blame(message: str) -> tuple[str | None, str]:
     """Split a run's message into the failed stage and its error, without words that may come from a
     document.
 
-    The project's own errors never quote a document. For any other exception only its name is sent,
-    because a KeyError can be a word.
+    The project's own errors never quote a document. For any other exception only the name of the
+    exception is sent, because the message of a KeyError can be a word of a text.
     """
     message = message.removeprefix(RAISED)
     stage = None
@@ -88,5 +92,5 @@ def blame(message: str) -> tuple[str | None, str]:
         stage = match["stage"]
         message = match["rest"]
     if (error := EXCEPTION.fullmatch(message)) and error["name"] not in OWN_ERRORS:
-        message = f"{error['name']}; the run's log says more"
+        message = f"{error['name']}; see the run's log"
     return stage, message

@@ -1,5 +1,5 @@
-"""The plan of a run: the graph with its stale stages. Prefect is not imported, and is not needed if
-no stage is stale.
+"""The plan of a run: the graph with its stale stages. This module does not import Prefect, which is
+not needed if no stage is stale.
 """
 
 from __future__ import annotations
@@ -30,18 +30,21 @@ from lexveil.lab.lineage.file_hashes import file_md5
 from lexveil.lab.lineage.provenance import own_entries
 
 REPORT = paths.REPORT / "index.html"
-SHOWN = 3  # stages that are named as those from which another one follows
+SHOWN = 3  # largest number of stages named in the reason of a stage that follows from others
 
 
 def plan(say: Callable[[str], None]) -> StageGraph:
-    """Remove the remains of earlier runs, then ask DVC for the graph and its stale stages."""
+    """Remove the remains of earlier runs, then get the graph and its stale stages from DVC."""
     from dvc.repo import lock_repo
 
     with open_repo() as repo:
         repair(repo, say)
     if CODE.name in DVC_YAML.read_text(encoding="utf-8") and (refresh_code() or _is_new_code()):
         _reproduce_code()
-    with open_repo() as repo, lock_repo(repo):  # lock once: DVC then reads its files once
+    with (
+        open_repo() as repo,
+        lock_repo(repo),
+    ):  # take DVC's lock once, so that DVC reads its files once
         graph = read_graph(repo)
         prune(graph, say)
         for name in forget_removed(repo, graph):
@@ -50,7 +53,7 @@ def plan(say: Callable[[str], None]) -> StageGraph:
 
 
 def _is_new_code() -> bool:
-    """Return whether dvc.lock has the hash of another code.json than the existing one."""
+    """Return whether dvc.lock has another hash of code.json than the existing file."""
     outs = own_entries().get(CODE_STAGE, {}).get("outs", [])
     return [out["md5"] for out in outs] != [file_md5(CODE)]
 
@@ -59,7 +62,7 @@ def _reproduce_code() -> None:
     """Have DVC run the stage that writes code.json.
 
     Raises:
-        LexveilError: if it fails.
+        LexveilError: if the stage fails.
     """
     done = subprocess.run(
         repro.command(CODE_STAGE),
@@ -82,12 +85,15 @@ def say_done(
     this run wrote it.
 
     Args:
-        wanted: the stages that are up to date now.
+        wanted: the stages that are up to date after the run.
     """
     say(f"done in {duration(seconds)}: {headline}")
     made = [out for one in wanted for out in one.outs]
     if paths.PLANS in made and (names := skipped_names()):
-        say(f"{SKIPPED_LINE}{', '.join(names)}: out of reach, and left out; the report says why")
+        say(
+            f"{SKIPPED_LINE}{', '.join(names)}: out of reach, so skipped; the report states "
+            "the reason"
+        )
     if REPORT.exists() and any(paths.REPORT in out.parents for out in made):
         say(f"report: {REPORT}")
 
@@ -100,11 +106,11 @@ def skipped_names() -> list[str]:
 
 
 def say_stale(say: Callable[[str], None], graph: StageGraph, until: str | None) -> bool:
-    """Log the stages that a run would come to, each with its reason, and the number of stages;
-    return whether there are any.
+    """Log the stages that a run would reach, each with its reason, and the number of stages; return
+    whether there are any.
 
     Args:
-        until: as of ``StageGraph.wanted``.
+        until: last stage to run, as in ``StageGraph.wanted``.
     """
     wanted = graph.wanted(until)
     reached = graph.reached()
@@ -119,13 +125,13 @@ def say_stale(say: Callable[[str], None], graph: StageGraph, until: str | None) 
         say(f"{of_all}; `lexveil run` runs them")
     else:
         say(
-            f"{of_all}: {n_own} by changes of their own, and {len(stale) - n_own} that follow; "
-            "`lexveil run` runs them, but for those that read what comes out as it was"
+            f"{of_all}: {n_own} because of own changes, and {len(stale) - n_own} that depend on "
+            "them; `lexveil run` runs them, except stages whose inputs turn out unchanged"
         )
     return bool(stale)
 
 
 def _follows(roots: Sequence[str]) -> str:
-    """Return the reason of a stage that follows from others."""
+    """Return the reason of a stage that is stale only because of other stages."""
     more = len(roots) - SHOWN
     return f"follows from {', '.join(roots[:SHOWN])}{f' and {more} more' if more > 0 else ''}"

@@ -1,4 +1,4 @@
-"""Records of a flow run on Prefect's server: the current run, its tables, and its end."""
+"""Records of a flow run on Prefect's server: the id of the current run, its tables, and its end."""
 
 from __future__ import annotations
 
@@ -26,22 +26,23 @@ HAND_OVER_SECONDS = 30
 
 
 def note_run(say: Callable[[str], None]) -> UUID:
-    """Note the current flow run and return its id. An earlier run that was noted and killed is
-    ended in Prefect.
+    """Write the id of the current flow run to a file and return it. If the file names an earlier
+    run that was killed, that run is ended in Prefect.
     """
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None
     if killed := settle_killed_run():
-        say(f"the run before this one ({killed}) was killed; this one continues there")
+        say(f"the previous run ({killed}) was killed; this run continues it")
     FLOW_RUN.write_text(f"{context.flow_run.id}\n", encoding="utf-8")
     return context.flow_run.id
 
 
 def settle_killed_run() -> str | None:
-    """End the noted run in Prefect if it was killed, and return its name. Otherwise Prefect would
-    show it as running forever.
+    """End the run in the file in Prefect if it was killed, and return its name. Otherwise Prefect
+    would show the run as running forever.
 
-    Only the holder of the build lock may call this, because no noted run is then alive.
+    Only the holder of the build lock may call this function, because the run in the file is then
+    dead.
     """
     with (
         contextlib.suppress(OSError, ValueError, ObjectNotFound),
@@ -71,8 +72,9 @@ def show_table(key: str, table: list[dict[str, object]], description: str) -> No
 def hand_over(flow_run: UUID | None, n_tasks: int) -> None:
     """Wait until log lines and the states of ``n_tasks`` task runs are in the server's database.
 
-    Prefect sends them in the background. If the server is already gone, it tries for a minute after
-    the end of the run. The server writes states in batches and loses unwritten states when it ends.
+    Prefect sends them in the background. If the server is already gone, Prefect tries for a minute
+    after the end of the run. The server writes states in batches, and loses unwritten states when
+    it ends.
     """
     EventsWorker.drain_all(timeout=HAND_OVER_SECONDS)
     APILogWorker.drain_all(timeout=HAND_OVER_SECONDS)

@@ -1,4 +1,4 @@
-"""Prefect's server: a running server if there is one, a server for one run if not, and `lexveil
+"""Prefect's server: a running server if there is one, a server for one run otherwise, and `lexveil
 ui`.
 """
 
@@ -18,11 +18,11 @@ from flows.process import Command, interrupt
 from lexveil.base.errors import LexveilError, RequestError
 from lexveil.base.runtime.project import LOGS, STATE
 
-RUNNING = STATE / "ui.json"  # where the server of `lexveil ui` listens
-# startup takes 3 s on a fast machine, minutes on a busy one; an early exit is noticed at once
+RUNNING = STATE / "ui.json"  # file with the address of the server of `lexveil ui`
+# startup takes 3 s on a fast machine and minutes on a busy one; an early exit is noticed at once
 STARTUP_SECONDS = 600
 
-# A server for one run only records it; scheduler and clean-up are for a server that stays.
+# A server for one run only records this run; scheduler and clean-up are for a server that stays.
 FOR_ONE_RUN = {
     "PREFECT_SERVER_UI_ENABLED": "false",
     "PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED": "false",
@@ -33,25 +33,25 @@ FOR_ONE_RUN = {
 
 
 class ServerLostError(LexveilError):
-    """Error about a Prefect server that went away during a run. The message about a failed stage
-    comes first.
+    """Error about a Prefect server that went away during a run. If a stage failed, the message
+    about the stage comes first.
     """
 
     def __init__(self, url: str, headline: str, failure: LexveilError | None) -> None:
         super().__init__(
-            f"{f'{failure}; and ' if failure else ''}Prefect's server at {url} went away "
-            "during the run and does not "
-            f"have its end. {headline}: what is done stays done; `lexveil run` continues here"
+            f"{f'{failure}; and ' if failure else ''}Prefect's server at {url} went away during "
+            f"the run and did not record the end of the run. {headline}: finished stages stay "
+            "finished; `lexveil run` continues the run"
         )
         self.exit_code = failure.exit_code if failure else 1
 
 
 def running_api() -> str | None:
-    """Return the address of the Prefect API that shows runs: PREFECT_API_URL, or that of `lexveil
-    ui`; None if there is none.
+    """Return the address of the Prefect API that shows runs: PREFECT_API_URL, or the API of
+    `lexveil ui`; None if there is none.
 
     Raises:
-        RequestError: if PREFECT_API_URL is set and nothing answers there.
+        RequestError: if PREFECT_API_URL is set and no server answers there.
     """
     configured = os.environ.get("PREFECT_API_URL")
     if not configured:
@@ -65,7 +65,7 @@ def running_api() -> str | None:
 
 
 def running_ui() -> str | None:
-    """Return the API address of the project's own `lexveil ui`; None if it is not running."""
+    """Return the API address of the project's own `lexveil ui`; None if it does not run."""
     try:
         url = str(json.loads(RUNNING.read_text(encoding="utf-8"))["api"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -74,7 +74,7 @@ def running_ui() -> str | None:
 
 
 def answers(url: str) -> bool:
-    """Return whether a Prefect API is up at ``url`` (http://HOST:PORT/api)."""
+    """Return whether a Prefect API answers at ``url`` (http://HOST:PORT/api)."""
     import httpx
 
     # Use no proxy for a server on loopback.
@@ -87,17 +87,17 @@ def answers(url: str) -> bool:
 
 
 def free_port() -> int:
-    """Return a free loopback port below the range from which systems take ports for connections,
-    where another process may soon take it.
+    """Return a free loopback port below the range from which systems take ports for connections. In
+    that range, another process may soon take the port.
 
     Raises:
-        LexveilError: if none is free.
+        LexveilError: if no port is free.
     """
     for port in random.sample(range(20_000, 30_000), 100):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
-    raise LexveilError("of 100 ports of 127.0.0.1, tried at random, none is free")
+    raise LexveilError("100 ports of 127.0.0.1 were tried at random, and none is free")
 
 
 @contextlib.contextmanager
@@ -117,14 +117,14 @@ def api(url: str | None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def lasting_api(port: int) -> Iterator[tuple[str, Command | None]]:
-    """Yield an API that stays: PREFECT_API_URL, `lexveil ui`, or a server with pages that is
-    started for this block.
+    """Yield an API that stays after a run: PREFECT_API_URL, `lexveil ui`, or a server with pages
+    that is started for this block.
 
     Yields:
-        The address, and the server if it was started here.
+        The address, and the server if it was started for this block.
 
     Raises:
-        RequestError: if PREFECT_API_URL is set and nothing answers there, or the port is taken.
+        RequestError: if PREFECT_API_URL is set and no server answers there, or the port is taken.
     """
     if configured := running_api():
         yield configured, None
@@ -148,7 +148,11 @@ def pages(port: int) -> Iterator[tuple[str, Command]]:
             probe.bind(("127.0.0.1", port))
         except OSError:
             own = running_ui() == f"http://127.0.0.1:{port}/api"
-            hint = "it is this project's own" if own else "give another one with --port"
+            hint = (
+                "this project's own `lexveil ui` uses it"
+                if own
+                else "give another port with --port"
+            )
             raise RequestError(f"port {port} of 127.0.0.1 is taken; {hint}") from None
     with _server(port, LOGS / "prefect-ui.log", {"PREFECT_SERVER_UI_ENABLED": "true"}) as (
         url,
@@ -167,8 +171,8 @@ def _server(port: int, log: Path, settings: dict[str, str]) -> Iterator[tuple[st
     the server.
     """
     url = f"http://127.0.0.1:{port}/api"
-    # Set host and port by variables: with `--port` alone, the pages would ask the default port for
-    # their data.
+    # Host and port are set by variables: with `--port` alone, the pages would request their data
+    # from the default port.
     settings = settings | {
         "PREFECT_SERVER_API_HOST": "127.0.0.1",
         "PREFECT_SERVER_API_PORT": str(port),
@@ -185,8 +189,8 @@ def _server(port: int, log: Path, settings: dict[str, str]) -> Iterator[tuple[st
             if server.process.poll() is not None or time.monotonic() > deadline:
                 raise LexveilError(
                     f"Prefect's server did not start; its log is {log}. If its database is "
-                    "damaged, remove "
-                    f"{STATE}/prefect: that forgets past runs and nothing else"
+                    f"damaged, remove {STATE}/prefect: this deletes the record of past runs and "
+                    "nothing else"
                 )
             time.sleep(0.05)
         yield url, server

@@ -17,12 +17,12 @@ GUARD = Path(__file__).with_name("process_guard.py")
 
 
 class Command:
-    """One running command. It dies with this process: see process_guard.py.
+    """One running command. It is killed if this process dies (process_guard.py).
 
     Args:
         argv: the command.
         env: environment of the command.
-        output: target of both output streams; the default makes them available by ``lines``.
+        output: target of both output streams; by default ``lines`` yields the output.
     """
 
     def __init__(
@@ -36,7 +36,8 @@ class Command:
             env=env,
             text=True,  # a carriage return ends a line too
             errors="replace",
-            # its own group: a Ctrl-C in the terminal then reaches only this process, which decides
+            # own process group: a Ctrl-C in the terminal then reaches this process only, which
+            # decides
             start_new_session=True,
         )
         self.end = threading.Thread(target=self._await_end, daemon=True)
@@ -44,7 +45,7 @@ class Command:
 
     def _await_end(self) -> None:
         self.process.wait()
-        self.signal(signal.SIGKILL)  # remaining children would keep its output open
+        self.signal(signal.SIGKILL)  # remaining children would keep the output of the command open
 
     def lines(self) -> Iterator[str]:
         """Yield the printed lines, without blank ones, until the command has ended."""
@@ -71,8 +72,8 @@ class Command:
 
 
 def interrupt(commands: Sequence[Command], grace: float = 10.0) -> None:
-    """End commands as Ctrl-C would, so that they clean up; kill the remaining ones after ``grace``
-    seconds.
+    """Interrupt commands as Ctrl-C would, so that they clean up; kill the remaining commands after
+    ``grace`` seconds.
     """
     deadline = time.monotonic() + grace
     for command in commands:

@@ -1,9 +1,10 @@
-"""Runs one command, and kills its whole process group when the process that started it is gone.
+"""Runs one command, and kills its whole process group when the process that started this guard is
+gone.
 
-It is started as a script, `python process_guard.py COMMAND...`, as the leader of its own process
-group. Its standard input is a pipe whose other end the flow holds. The kernel closes that end
-however the flow dies, even by SIGKILL, and then the guard kills all processes of the stage.
-(Linux's parent-death signal would fire when the *thread* that forked ends.)
+The guard is started as a script, `python process_guard.py COMMAND...`, as the leader of its own
+process group. Its standard input is a pipe whose other end the flow holds. The kernel closes that
+end however the flow dies, even by SIGKILL, and then the guard kills all processes of the stage.
+(Linux's parent-death signal would be sent when the *thread* that forked ends.)
 """
 
 import os
@@ -22,8 +23,8 @@ def watch() -> None:
 
 def main() -> int:
     """Run the command and return its exit code, 128 + N after signal N."""
-    # Set handlers, because the command would inherit SIG_IGN. The command handles the signal; the
-    # guard only reports its end.
+    # Own handlers are set, because the command would inherit SIG_IGN. The command handles the
+    # signal; the guard only reports the end of the command.
     signal.signal(signal.SIGINT, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: None)
     child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)

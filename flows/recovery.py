@@ -1,8 +1,8 @@
-"""Clean-up before a run: half-written files of a killed DVC, and remains of killed and of removed
-stages.
+"""Clean-up before a run: half-written files of a killed DVC process, partial files of killed
+stages, and outputs of removed stages.
 
-DVC hashes directory dependencies as a whole, so a file that no stage owns would change the input of
-a stage and the hash in dvc.lock.
+DVC hashes a folder as a whole, so a file that no stage owns would change the input of a stage and
+the hash in dvc.lock.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from lexveil.lab.lineage.provenance import own_entries
 if TYPE_CHECKING:
     from dvc.repo import Repo
 
-HOLDER = re.compile(r'"pid": (\d+)')  # of a lock in DVC's rwlock
-LINGER = 10.0  # seconds that the processes of a killed run are waited for
+HOLDER = re.compile(r'"pid": (\d+)')  # age in seconds of a lock in DVC's rwlock
+LINGER = 10.0  # seconds to wait for the processes of a killed run
 SET_ASIDE = STATE / "set-aside"
-UNVERSIONED = (paths.DATA_DOCS,)  # files that stages make, but that are outputs of no stage
+UNVERSIONED = (paths.DATA_DOCS,)  # files that stages write, but that are outputs of no stage
 
 Say = Callable[[str], None]
 
 
 def repair(repo: Repo, say: Say) -> None:
-    """Remove half-written files of a killed DVC process on which DVC itself fails: dvc.lock, its
-    file of locks, and entries of its run cache.
+    """Remove half-written files of a killed DVC process that make DVC itself fail: dvc.lock, DVC's
+    file of locks, and entries of DVC's run cache.
 
-    DVC needs no other help after a kill. It frees the locks of dead processes itself; those of
-    processes that are about to end are waited for.
+    DVC needs no other help after a kill: it frees the locks of dead processes itself. This function
+    waits for the end of processes that are about to end.
     """
     from dvc.dvcfile import Lockfile
     from dvc.exceptions import DvcException
@@ -56,19 +56,19 @@ def repair(repo: Repo, say: Say) -> None:
         try:
             Lockfile(repo, str(Path(repo.root_dir) / LOCKFILE)).load()
         except DvcException:
-            # Every run is also in DVC's run cache, so that stages without the file are restored
-            # and not run again.
+            # Every run is also in DVC's run cache, so stages are restored without the file, and not
+            # run again.
             kept = STATE / "dvc.lock.damaged"
             os.replace(LOCKFILE, kept)
             say(
-                f"dvc.lock was truncated or is not valid; moved to {kept}, its entries are "
-                "made again"
+                f"dvc.lock was truncated or is not valid; it was moved to {kept}, and its "
+                "entries are written again"
             )
 
 
 def _await_holders(rwlock: Path) -> None:
-    """Wait for the stages of a killed run, which their guards end within a second: DVC refuses to
-    work on files of a process that is still there.
+    """Wait for the stages of a killed run, which their guards end within a second. DVC refuses to
+    work on files of a process that still runs.
     """
     import psutil
 
@@ -79,7 +79,9 @@ def _await_holders(rwlock: Path) -> None:
 
 
 def _mend_run_cache(runs: Path) -> None:
-    """Remove half-written entries, which DVC takes for whole ones, and folders without entries."""
+    """Remove half-written entries, which DVC would take for complete entries, and folders without
+    entries.
+    """
     for folder in runs.glob("*/*"):
         for left in folder.glob(".*.tmp"):
             left.unlink()
@@ -128,8 +130,8 @@ def prune(graph: StageGraph, say: Say) -> None:
 
 
 def _orphans(folder: Path, owned: set[Path], recorded: set[Path]) -> Iterator[Path]:
-    """Yield the paths in ``folder`` that no stage owns; a folder that contains outputs is searched
-    instead of yielded.
+    """Yield the paths in ``folder`` that no stage owns. A folder that contains outputs is not
+    yielded; it is searched.
     """
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path in owned or path in UNVERSIONED:

@@ -34,9 +34,7 @@ def release() -> State[Any]:
     """Release new documents of the source in lexveil.toml; does nothing if there is no source."""
     prepare(find_root(Path.cwd()))
     if not load_configuration().inbox.is_on:
-        return Completed(
-            name="Off", message="lexveil.toml: inbox.source and inbox.sql are left out"
-        )
+        return Completed(name="Off", message="lexveil.toml: inbox.source and inbox.sql are not set")
     with exclusive() as until:
         code, line = run_command(release_command(), until)
     if code:

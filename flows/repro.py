@@ -1,7 +1,8 @@
-"""`python -m flows.repro STAGE`: DVC brings one stage up to date, and a file says how it ended.
+"""`python -m flows.repro STAGE`: DVC brings one stage up to date, and the outcome is written to a
+file.
 
-The flow runs this module as a process of its own, because it must be able to end the stage. The
-output of the process is the output of the stage.
+The flow runs this module as a process of its own, because the flow must be able to end the stage.
+The output of the process is the output of the stage.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from lexveil.base.runtime.project import LOGS
 from lexveil.base.runtime.tables import read_object, write_json
 
 NOT_IN_A_FILE_NAME = re.compile(r"[^\w@.-]")
-# DVC's exception has the exit code of a stage's command in its text alone.
+# DVC's exception has the exit code of a stage's command only in its message.
 EXIT_CODE = re.compile(r"exited with (-?\d+)$")
 
 
@@ -34,7 +35,7 @@ class StageOutcome:
 
     Attributes:
         state: "ran", "cached" (nothing had changed), "restored" (from the run cache) or "failed".
-        error: DVC's message, if something else than the stage's command failed.
+        error: DVC's message, if something other than the stage's command failed.
         code: exit code of the stage's command, if it failed; negative after a signal.
     """
 
@@ -46,25 +47,25 @@ class StageOutcome:
         """Return the message and the exit code of a stage that failed.
 
         Args:
-            last_line: the last line that the stage printed, which says the reason.
-            stage: its name.
+            last_line: the last line that the stage printed, which states the reason.
+            stage: name of the stage.
         """
         return advised(self._reason(last_line, stage)), 2 if self.code == 2 else 1
 
     def _reason(self, last_line: str, stage: str) -> str:
         if self.code is None:
             return self.error or f"DVC ended without a result; its output is in {log_of(stage)}"
-        # -9 if the command killed itself, 128 + 9 if its shell reports so
+        # -9 if the command killed itself, 128 + 9 if its shell reports the signal
         if self.code in (-signal.SIGKILL, 128 + signal.SIGKILL):
             return (
-                "the stage was killed (signal 9), as when memory runs out; its output is in "
-                f"{log_of(stage)}"
+                "the stage was killed (signal 9), perhaps because memory ran out; its output "
+                f"is in {log_of(stage)}"
             )
-        return last_line or f"the stage ended with code {self.code} and no word"
+        return last_line or f"the stage ended with code {self.code} without a message"
 
 
 class NotedCache(StageCache):  # type: ignore[misc]
-    """DVC's run cache, which notes whether it gave a stage its outputs."""
+    """DVC's run cache, which also records whether it restored the outputs of a stage."""
 
     has_restored = False
 
@@ -75,8 +76,8 @@ class NotedCache(StageCache):  # type: ignore[misc]
 
 
 def command(stage: str) -> list[str]:
-    """Return the command that brings one stage up to date; an outcome of an earlier one is
-    forgotten.
+    """Return the command that brings one stage up to date, and delete the outcome of an earlier
+    command.
     """
     LOGS.mkdir(parents=True, exist_ok=True)
     _outcome_file(stage).unlink(missing_ok=True)
@@ -84,8 +85,8 @@ def command(stage: str) -> list[str]:
 
 
 def outcome(stage: str) -> StageOutcome:
-    """Return the outcome of a command that has ended; "failed" without a reason if it was killed
-    before it could write one.
+    """Return the outcome of a command that has ended; "failed" without a reason if the command was
+    killed before it could write its outcome.
     """
     return StageOutcome(**read_object(_outcome_file(stage)))
 

@@ -23,7 +23,7 @@ from lexveil.base.runtime.run_events import RunObserver, StageResult
 from lexveil.lab.lineage import provenance
 from lexveil.lab.lineage.openlineage import Events
 
-TIME_IS_UP = signal.SIGALRM  # represents the time limit among the signals that stop a run
+TIME_IS_UP = signal.SIGALRM  # represents the time limit, in the place of a signal that stops a run
 
 
 @dataclass
@@ -35,12 +35,12 @@ class Build:
     graph: StageGraph = field(default_factory=lambda: StageGraph({}))
     until: str | None = None  # last stage to run; None for all stages
     time_is_up: float = math.inf  # time limit on the monotonic clock
-    workers: int = 1  # largest number of parallel stages
+    workers: int = 1  # largest number of stages that run at once
     results: dict[str, StageResult] = field(default_factory=dict)
     commands: dict[str, Command] = field(default_factory=dict)
     ended: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)  # task runs
     n_task_runs: int = 0
-    stopped_by: int | None = None  # number of the signal
+    stopped_by: int | None = None  # number of the signal that stopped the run
     lock: threading.Lock = field(default_factory=threading.Lock)
     flow_run: UUID | None = None  # id of the flow run in Prefect
     origin: provenance.Origin | None = None
@@ -48,11 +48,13 @@ class Build:
 
     @property
     def failed(self) -> StageResult | None:
-        """The first failure, which decides message and exit code; None if there is none."""
+        """The first failure, which decides message and exit code of the run; None if no stage
+        failed.
+        """
         return next((result for result in self.results.values() if result.state == "failed"), None)
 
     def headline(self) -> str:
-        """Return counts of the stages by their states."""
+        """Return the numbers of stages by state."""
         ends = [result.state for result in self.results.values()]
         states = ("ran", "restored", "cached", "failed", "stopped", "not run")
         return (
@@ -61,7 +63,7 @@ class Build:
         )
 
     def outcome(self) -> tuple[str, str]:
-        """Return the state of the flow, in the states of a stage, and the reason."""
+        """Return the state of the flow, in the words for the state of a stage, and the reason."""
         if self.stopped_by is not None:
             return "stopped", ""
         if failed := self.failed:
@@ -75,7 +77,7 @@ class Build:
         for need in stage.needs:
             result = self.results[need]
             if result.state in ("failed", "stopped"):
-                return "not run", f"needs {need}, which {result.state}"
+                return "not run", f"needs {need}, whose state is {result.state}"
             if result.state == "not run":
                 return "not run", result.message
         if self.stopped_by is not None:
@@ -103,7 +105,7 @@ class Build:
             return self.ended.get()
 
     def stop(self, number: int) -> None:
-        """End every running stage; nothing new starts."""
+        """End every running stage; start no further stage."""
         with self.lock:
             self.stopped_by = number
             running = list(self.commands.values())
@@ -111,8 +113,8 @@ class Build:
         interrupt(running)
 
     def reproduce(self, stage: Stage) -> StageResult:
-        """Have DVC bring one stage up to date, and return the result. Start and end are sent as
-        OpenLineage events, if lexveil.toml asks for them.
+        """Have DVC bring one stage up to date, and return the result. OpenLineage events about the
+        start and the end are sent if lexveil.toml enables them.
         """
         context = TaskRunContext.get()
         run = "" if context is None else str(context.task_run.id)
@@ -142,7 +144,7 @@ class Build:
                     logger.info(line)
                     self.watcher.output(stage, line)
         finally:
-            command.signal(signal.SIGKILL)  # only where an exception left the loop
+            command.signal(signal.SIGKILL)  # only reached if an exception left the loop
             command.wait()
             with self.lock:
                 del self.commands[stage]

@@ -1,5 +1,5 @@
-"""Supervision of commands of scheduled flows: they run alone in the project, their output goes to
-the log, and they end when time is up.
+"""Supervision of commands of scheduled flows: a command runs alone in the project, its output goes
+to the log, and it is ended when its time is up.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def timed_out() -> TimeoutError:
 
 @contextlib.contextmanager
 def exclusive() -> Iterator[float]:
-    """Hold the build lock, so that no build changes the artifacts meanwhile; yield the time
+    """Hold the build lock, so that no build changes the artifacts during a flow; yield the time
     limit.
     """
     say = get_run_logger().info
@@ -46,8 +46,8 @@ def exclusive() -> Iterator[float]:
 
 
 def run_command(argv: Sequence[str], until: float) -> tuple[int, str]:
-    """Run a command, and return its exit code and its last line, which is its result or the reason
-    of its failure.
+    """Run a command. Return its exit code and its last line, which is its result or the reason of
+    its failure.
 
     Raises:
         TimeoutError: if the command has not ended by ``until``; it is then killed. Commands of
@@ -63,11 +63,11 @@ def run_command(argv: Sequence[str], until: float) -> tuple[int, str]:
         for line in command.lines():
             log.info(line)
     finally:
-        command.signal(signal.SIGKILL)  # only where an exception left the loop
+        command.signal(signal.SIGKILL)  # only reached if an exception left the loop
         code = command.wait()
         timer.cancel()
     if time.monotonic() >= until:
         raise timed_out()
     if code > 128:
-        line = f"killed (signal {code - 128}), as when memory runs out"
+        line = f"killed (signal {code - 128}), perhaps because memory ran out"
     return code, line

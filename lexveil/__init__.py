@@ -4,10 +4,11 @@
 
     done = lexveil.privatize(texts, protection="balanced")
     done.values                  # the rewritten texts
-    done.record.guarantee        # what was protected, what was not, and what was spent
+    done.record.guarantee        # what is protected, what is not, and the epsilon spent
 
-It works anywhere, with the model that ships; ``project`` is a folder that `lexveil init` made and
-`lexveil run` has filled with one of its own. Nothing is imported before it is used.
+The package works in any folder, with the model that ships. ``project`` is a folder that `lexveil
+init` made, and for which `lexveil run` has trained a model. Modules are imported at their
+first use.
 """
 
 from importlib import import_module
@@ -73,7 +74,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import the module that defines the asked name, and keep the value for the next access."""
+    """Import the module that defines the requested name, and keep the value for the next access."""
     if name not in __all__:
         raise AttributeError(f"module 'lexveil' has no attribute {name!r}")
     value: Any

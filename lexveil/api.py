@@ -1,5 +1,5 @@
-"""The functions of ``import lexveil``: the same engine as the command line, on values in memory,
-from any folder.
+"""The functions of ``import lexveil``: the same engine as the command line, for values in memory,
+in any folder.
 """
 
 from __future__ import annotations
@@ -94,43 +94,44 @@ def privatize(
     progress: Callable[[int, int | None], object] | bool = False,
     **options: Any,
 ) -> Privatized:
-    """Rewrite texts under metric differential privacy, with a model that is installed or that a
-    project's run made.
+    """Rewrite texts under metric differential privacy, with an installed model or with the model
+    that a project's run made.
 
     Args:
-        texts: n of them: a list or tuple of strings, an Array or ChunkedArray of pyarrow, a Series
-            of pandas or polars. None is no text. Or a table: a DataFrame of pandas or polars, a
-            Table of pyarrow, a relation of DuckDB, a Dataset of Hugging Face; of one that streams,
-            its batches, one after the other.
+        texts: n texts: a list or tuple of strings, an Array or ChunkedArray of pyarrow, a Series of
+            pandas or polars. A missing text (None) stays missing. Or a table: a DataFrame of pandas
+            or polars, a Table of pyarrow, a relation of DuckDB, a Dataset of Hugging Face; a
+            streaming Dataset is read batch by batch.
         column: the text column of a table; other columns keep their types and values.
-        subjects: n of them: whom each text is about, whose budget the ledger keeps over all
-            releases; a Series of pandas belongs to texts of pandas by the labels of its index, all
-            else by position. None: each text is a subject of its own. Of a table also the name of a
-            column.
-        spans: n of them: what was found in each text, a list of ``{"start": 8, "end": 18, "type":
-            "PERSON"}``, in characters, as JSON or not; None is nothing. Of a table also the name of
-            a column, which comes out empty.
-        project: the folder of the project whose parameters and ledger are used; None is the one
-            around the current folder, and outside of any the defaults and the ledger in your data
-            folder. A ``Model`` saves loading again.
-        model: what gives the words: ``own``, made by the project's run, or a model by its name;
-            None is ``own`` where there has been a run, else ``en``, and the log says so.
-        purpose: keeps more utility for a purpose, such as ``"sentiment"`` or ``"sentiment=2"``, or
-            for several: names of `lexveil purpose list`, or files.
-        progress: is called with the number of texts that are done, and of how many: first as they
-            are counted, of None, then as they are rewritten. True shows a bar on standard error.
-            What it raises ends the call; texts that were charged by then stay charged.
-        options: how they are rewritten, as keyword arguments: ``protection``, or a ``mechanism``, a
-            ``strategy`` and one of ``epsilon``, ``document_budget`` and ``recovery``, and those
-            that `help(lexveil.privatize)` lists below. Messages go to the logger ``lexveil`` of
-            ``logging``; ``quiet=True`` logs nothing of this call.
+        subjects: n subjects: the person whom each text is about. The ledger keeps a budget for each
+            subject over all releases. A Series of pandas is matched to texts of pandas by the
+            labels of its index; everything else is matched by position. For a table also the name
+            of a column. If None, each text is a subject of its own.
+        spans: n lists of the matches that a detector found in each text, such as ``{"start": 8,
+            "end": 18, "type": "PERSON"}``, in characters, as JSON or not; None means no match. For
+            a table also the name of a column, which is empty in the result.
+        project: folder of the project with the parameters and the ledger to use. If None, the
+            project around the current folder is used; outside of any project, the defaults and the
+            ledger in your data folder. A ``Model`` that is loaded already may be given instead.
+        model: the model: ``own``, which the project's run made, or the name of another model. If
+            None, ``own`` is used if the project has run, else ``en``, which is logged.
+        purpose: preserves more utility for a purpose, such as ``"sentiment"`` or ``"sentiment=2"``,
+            or for several; a purpose is a name of `lexveil purpose list`, or a file.
+        progress: function that is called with the number of finished texts and the number of all
+            texts. While texts are counted, the number of all texts is None; after that, texts are
+            rewritten. True shows a progress bar on standard error. An exception that the function
+            raises ends the call; texts that were charged before stay charged.
+        options: settings of the rewriting, as keyword arguments: ``protection``, or a
+            ``mechanism``, a ``strategy`` and one of ``epsilon``, ``document_budget`` and
+            ``recovery``, and those that `help(lexveil.privatize)` lists below. Messages go to the
+            logger ``lexveil`` of ``logging``; ``quiet=True`` logs nothing of this call.
 
     Returns:
-        The n rewritten texts, of the kind that was given, in the same order; what happened to each
-            token; the record.
+        The n rewritten texts, in the same type as the input and in the same order; the token log,
+            which says what happened to each token; and the privacy record.
 
     Raises:
-        RequestError: if the request contradicts itself, or a value is no text. Nothing is spent
+        RequestError: if the request contradicts itself, or a value is not a text. Nothing is spent
             then.
         MissingArtifactError: if the project has not run yet.
         ParameterError: if an option, params.yaml or lexveil.toml is not valid.
@@ -158,12 +159,12 @@ def inspect(
 
     Args:
         source: JSON lines, CSV, TSV, text (each also compressed by gz or zst) or Parquet; a folder
-            of such; also in object storage, by an address (s3://, gs://, abfs://).
+            of such files; also in object storage, by an address (s3://, gs://, abfs://).
         show_examples: name the most frequent words that would stay unprotected or are unknown: they
             are source text.
-        project, model, purpose: as of ``privatize``.
-        options: as of ``privatize`` (``quiet``, too), and those of files, such as ``text_column``.
-            A row is a document.
+        project, model, purpose: as in ``privatize``.
+        options: as in ``privatize`` (``quiet``, too), and the options of files, such as
+            ``text_column``. A row is a document.
 
     Raises:
         RequestError: if the request contradicts itself, or the file cannot be read.
@@ -173,7 +174,7 @@ def inspect(
     if not isinstance(source, Path | str):
         kind = type(source).__name__
         raise RequestError(
-            f"source: a {kind}; give the path of a file or folder, or try lexveil.privatize "
+            f"source: is a {kind}; give the path of a file or folder, or try lexveil.privatize "
             "with seed=1"
         )
     return inspection.inspect(
@@ -198,22 +199,23 @@ def audit(
     """Test the privacy that a mechanism claims, on toy vocabularies, on words of a model, and in
     whole releases.
 
-    Uses its own distances, distributions, budgets and sums of charges; releases are of a toy
-    project in a temporary folder with a ledger of its own. The verdict is violated, no violation
-    found with power to see ``factor``, or inconclusive.
+    The audit computes distances, distributions, budgets and sums of charges by code of its own. Its
+    releases rewrite a toy project in a temporary folder with a ledger of its own. The verdict is
+    violated, no violation found with power to see ``factor``, or inconclusive.
 
     Args:
         mechanism: a name of ``lexveil.MECHANISMS``.
-        epsilon: the claim: per token, in 1 / units of the metric; in releases, base epsilon. A
-            second one, at which the claim has most power, is audited beside it.
-        project, model, purpose: as of ``privatize``.
-        options: how to audit, as keyword arguments: those that `help(lexveil.audit)` lists below.
+        epsilon: the claimed epsilon of a token, in 1 / units of the metric; in releases, the base
+            epsilon. The audit also tests a second epsilon, at which its tests have most power.
+        project, model, purpose: as in ``privatize``.
+        options: settings of the audit, as keyword arguments, which `help(lexveil.audit)` lists
+            below.
 
     Raises:
         RequestError: if the request is out of range.
         MissingArtifactError: if the project has not run yet.
     """
-    from lexveil.auditing import audit as auditing  # it takes SciPy and compiled kernels
+    from lexveil.auditing import audit as auditing  # the import takes SciPy and compiled kernels
 
     request = AuditRequest.of(
         {"mechanism": mechanism, "epsilon": epsilon, "workers": 1, **plain_options(options)}
@@ -224,7 +226,9 @@ def audit(
 
 @contextmanager
 def _watching(progress: Watch | bool) -> Iterator[Watch | None]:
-    """Yield the function that is told of the progress; True shows a progress bar, False nothing."""
+    """Yield the function that receives the progress. True shows a progress bar, False shows
+    nothing.
+    """
     if not isinstance(progress, bool):
         yield progress
     elif not progress:
@@ -257,7 +261,7 @@ def _model(project: Project) -> Path | Model | None:
 
 
 def plain_options(options: dict[str, object]) -> dict[str, object]:
-    """Return options as plain values: paths become texts."""
+    """Return options as plain values; paths become strings."""
     return {
         name: str(value) if isinstance(value, Path) else value for name, value in options.items()
     }

@@ -1,20 +1,20 @@
-"""Lexveil as an operator of presidio-anonymizer: what was found is rewritten word by word, with
-noise that is paid.
+"""Lexveil as an operator of presidio-anonymizer: the spans that Presidio found are rewritten word
+by word, with noise that is charged to the ledger.
 
-from presidio_anonymizer import AnonymizerEngine, OperatorConfig
+    from presidio_anonymizer import AnonymizerEngine, OperatorConfig
 
-from lexveil.presidio import LexveilOperator
+    from lexveil.presidio import LexveilOperator
 
-engine = AnonymizerEngine()
-engine.add_anonymizer(LexveilOperator)
-records = []  # takes the privacy record of each span
-how = {"mechanism": "tem", "epsilon": 5.0, "subject": "customer 17", "records": records}
-engine.anonymize(text, results, {"PERSON": OperatorConfig("lexveil", how)})
+    engine = AnonymizerEngine()
+    engine.add_anonymizer(LexveilOperator)
+    records = []  # takes the privacy record of each span
+    how = {"mechanism": "tem", "epsilon": 5.0, "subject": "customer 17", "records": records}
+    engine.anonymize(text, results, {"PERSON": OperatorConfig("lexveil", how)})
 
-Only the words inside of what was found are protected. That something was found, how many words it
-has and all of the text around it are not. A span is a release of its own: its epsilon is spent in
-the ledger before its noise is drawn, and where the ledger cannot be written or has nothing left,
-the text is not anonymized.
+Only the words inside the spans are protected. The existence of a span, its number of words, and all
+text around it are not protected. Each span is a release of its own: its epsilon is spent in the
+ledger before its noise is drawn. If the ledger cannot be written, or the subject has no budget
+left, the text is not anonymized.
 """
 
 from __future__ import annotations
@@ -36,24 +36,28 @@ try:
     from presidio_anonymizer.operators import Operator, OperatorType
 except ImportError:
     raise RequestError(
-        "presidio-anonymizer is not installed; `pip install 'lexveil[presidio]'` brings it"
+        "presidio-anonymizer is not installed; run `pip install 'lexveil[presidio]'`"
     ) from None
 
-MOST_WORDS = 16  # of a span get the whole epsilon; those of a longer one share that of so many
-OWN = ("subject", "records", "model", "project", "entity_type")  # that are no fields of a request
+# Up to 16 words of a span get the whole epsilon each; the words of a longer span share the sum.
+MOST_WORDS = 16
+# Parameters that are no fields of a request.
+OWN = ("subject", "records", "model", "project", "entity_type")
 
 
 # Where Presidio is not installed, mypy knows no type of its class.
 class LexveilOperator(Operator):  # type: ignore[misc]
-    """Rewrites the words of a span, as a release that the ledger is charged for.
+    """Operator that rewrites the words of a span, as a release that is charged to the ledger.
 
     Parameters of its ``OperatorConfig``:
         mechanism: a name of ``lexveil.MECHANISMS``.
-        epsilon: of each word (token) of the span, in 1 / units of the mechanism's metric.
+        epsilon: epsilon of each word (token) of the span, in 1 / units of the mechanism's metric.
         strategy: S1, words (the default), to S4.
-        subject: whom the text is about, whose budget the ledger keeps; None: each span's text is a
-        subject of its own. records: a list that takes the ``PrivacyRecord`` of each span; None:
-        they are not kept. model, project: as of ``lexveil.privatize``.
+        subject: person whom the text is about, whose budget the ledger keeps; if None, each span is
+            a subject of its own.
+        records: a list to which the ``PrivacyRecord`` of each span is appended; if None, the
+            records are discarded.
+        model, project: as in ``lexveil.privatize``.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -62,7 +66,7 @@ class LexveilOperator(Operator):  # type: ignore[misc]
         """Return the rewritten words of the span; parts without words are left out.
 
         Raises:
-            LexveilError: if the span cannot be paid for or rewritten; its text is not anonymized
+            LexveilError: if the span cannot be charged or rewritten; its text is not anonymized
                 then.
         """
         how = dict(params or {})
@@ -77,12 +81,12 @@ class LexveilOperator(Operator):  # type: ignore[misc]
             )
         except NoGuaranteeError as error:
             raise RequestError(
-                f"operator {self.operator_name()}: nothing is released: no guarantee can be "
-                f"given, {error.why}; take "
-                "another mechanism, or operator lexveil-experiment"
+                f"operator {self.operator_name()}: nothing is released, because no guarantee "
+                f"can be given: {error.why}; take another mechanism, or operator "
+                "lexveil-experiment"
             ) from None
         (rewritten,) = done.values
-        if not isinstance(rewritten, str):  # never: what is exhausted is refused
+        if not isinstance(rewritten, str):  # never: a span without budget is refused before
             raise LexveilError("a span was withheld; the text is not anonymized")
         records: MutableSequence[PrivacyRecord] | None = how.get("records")
         if records is not None:
@@ -90,18 +94,18 @@ class LexveilOperator(Operator):  # type: ignore[misc]
         return rewritten
 
     def request(self, params: dict[str, Any]) -> Request:
-        """Return the request by which a span is rewritten.
+        """Return the request that rewrites a span.
 
         Raises:
             RequestError: if a parameter is missing, unknown or out of range.
         """
         asked = {"strategy": "S1"} | {key: value for key, value in params.items() if key not in OWN}
         if isinstance(asked.get("seed"), Random):
-            asked["seed"] = 0  # nothing is drawn of it yet
+            asked["seed"] = 0  # a placeholder: no number is drawn from the generator yet
         try:
             known = ("mechanism", "strategy", "epsilon", *self.needs)
             if unknown := sorted(set(asked) - set(known)):
-                experiment = "a seed makes an experiment: operator lexveil-experiment"
+                experiment = "a seed makes an experiment; use operator lexveil-experiment"
                 hint = (
                     experiment
                     if unknown == ["seed"]
@@ -132,7 +136,7 @@ class LexveilOperator(Operator):  # type: ignore[misc]
             raise RequestError(f"operator {self.operator_name()}: {error}") from None
 
     def validate(self, params: dict[str, Any] | None = None) -> None:
-        """Check that all required parameters and no unknown ones are given; raises the errors of
+        """Check that all required parameters and no unknown ones are given; raise the errors of
         ``request``.
         """
         self.request(dict(params or {}))
@@ -142,18 +146,18 @@ class LexveilOperator(Operator):  # type: ignore[misc]
         return "lexveil"
 
     def operator_type(self) -> OperatorType:
-        """Return the type of the operator: it anonymizes."""
+        """Return the type of the operator, which is anonymizing."""
         return OperatorType.Anonymize
 
 
 class LexveilExperiment(LexveilOperator):
-    """The operator ``LexveilOperator`` with a seed: repeatable, charged to no ledger, and not
-    private.
+    """The operator ``LexveilOperator`` with a seed. Its output is repeatable, charged to no ledger,
+    and not private.
 
-    Every item of the result is stamped with its name, lexveil-experiment, and every record with its
-    mode. The parameter ``seed`` is required. With a generator such as ``random.Random(7)`` every
-    span gets its own noise. With a whole number equal spans get equal words, because Presidio does
-    not tell an operator which span of a text it is called for.
+    Every item of the result has the operator's name, lexveil-experiment, and every record has the
+    mode experiment. The parameter ``seed`` is required. With a generator such as
+    ``random.Random(7)`` every span gets its own noise. With a whole number, equal spans get equal
+    words, because Presidio does not tell an operator which span of a text it rewrites.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("seed",)
@@ -180,5 +184,5 @@ def _loaded(project: Any, model: str | None) -> Model:
 
 @cache
 def _model(project: Any, model: str | None) -> Model:
-    """Return the model that gives the words; it is loaded once."""
+    """Load a model with its words and vectors; a loaded model is cached."""
     return Model.load(project, model)

@@ -1,10 +1,11 @@
-"""Release data sets of Ray Data: a Dataset in, a published table and its Dataset out.
+"""Release data sets of Ray Data: from a Dataset to a published table and its Dataset.
 
-    released = lexveil.ray.privatize(dataset, column="body",
-    subjects="customer").write_parquet("/shared/tickets") released.dataset.count()
+    prepared = lexveil.ray.privatize(dataset, column="body", subjects="customer")
+    released = prepared.write_parquet("/shared/tickets")
+    released.dataset.count()
 
-No Dataset of rewritten texts exists before they are published: Ray would evaluate it anew whenever
-it is used, each time with other noise, and all but the first would be paid by nobody
+A Dataset of rewritten texts exists only after the table is published. Otherwise Ray would evaluate
+it again at every use, each time with other noise, and only the first noise would be charged
 (docs/proofs/distributed.md).
 """
 
@@ -45,11 +46,11 @@ from lexveil.release.distributed.rewriter import COUNTED, Rewriter, RunTotals, r
 from lexveil.release.outputs import write_errors
 from lexveil.release.preconditions import STAMP, Checked, check
 
-# In which subjects are added up. Ray has 200 of them by default, of which each takes longer to
-# start than to add up some thousand subjects.
+# Numbers of partitions in which subjects are added up. Ray's default is 200, and each partition
+# takes longer to start than to add up some thousand subjects.
 FEWEST_PARTS = 16
 MOST_PARTS = 200
-WRITTEN = ("file", "totals")  # what a worker says of a batch that it has written
+WRITTEN = ("file", "totals")  # fields of a worker's report about a batch that it has written
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class PublishedDataset:
 
     Attributes:
         dataset: reads the table.
-        record: the privacy record, which stands in the table's folder as
+        record: the privacy record, which lies in the table's folder as
             ``_lexveil-TRANSACTION.record.json``.
         operator: the report that only the operator may see; it is written nowhere.
     """
@@ -70,7 +71,7 @@ class PublishedDataset:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrivatizedDataset:
-    """A data set that can be released: every write is a release of its own, which is charged to the
+    """A data set that can be released. Every write is a release of its own, which is charged to the
     ledger.
     """
 
@@ -87,9 +88,8 @@ class PrivatizedDataset:
                 complete, or not at all.
 
         Raises:
-            RequestError: if a row, a worker or the folder is not as it must be; nothing is spent
-                then.
-            LexveilError: if the job fails after the noise; what it cost stays spent.
+            RequestError: if a row, a worker or the folder is not valid; nothing is spent then.
+            LexveilError: if the job fails after the noise was drawn; the charge stays spent.
         """
         job = _RayJob(self._dataset, self._rewriter, path)
         job.check(self._checked)
@@ -111,18 +111,19 @@ def privatize(
     model_folder: str | None = None,
     **options: Any,
 ) -> PrivatizedDataset:
-    """Prepare the release of a data set of Ray. Nothing is spent before it is written.
+    """Prepare the release of a data set of Ray. Nothing is spent before the result is written.
 
     Args:
-        dataset: must give the same rows whenever it is evaluated.
-        column: its text column, or several, whose texts share the budget of a row.
-        subjects: the column that says whom a row is about; None: each text is a subject of its own.
-        project: as of ``lexveil.privatize``.
-        model: the name of a packaged model, which every node has installed, too.
-        purpose: as of ``lexveil.privatize``.
+        dataset: a Dataset that gives the same rows whenever it is evaluated.
+        column: the text column, or several text columns, whose texts share the budget of a row.
+        subjects: the column that names the person whom a row is about; if None, each text is a
+            subject of its own.
+        project: as in ``lexveil.privatize``.
+        model: the name of a packaged model, which must be installed on every node, too.
+        purpose: as in ``lexveil.privatize``.
         model_folder: the folder of that model, on storage that every node sees; not needed if the
             model is installed.
-        options: as of ``lexveil.privatize``, but those of experiments.
+        options: as in ``lexveil.privatize``, except the options of experiments.
 
     Raises:
         RequestError: if the request cannot be served.
@@ -148,8 +149,8 @@ class _RayJob:
 
     Each attempt of a task writes its own files, and reports their names to the driver with its
     result. Ray gives the driver one result of each task, and the driver publishes the files that
-    this result names. Files of other attempts, such as an attempt that Ray took for dead, stay in
-    a folder that is removed.
+    this result names. Files of other attempts stay in a folder that is removed; such attempts exist
+    because Ray may repeat a task that still runs.
     """
 
     def __init__(self, dataset: ray.data.Dataset, rewriter: Rewriter, path: Path | str) -> None:
@@ -171,12 +172,11 @@ class _RayJob:
         if "://" in self.path:
             raise RequestError(
                 f"{where}: give a folder on storage that all nodes mount, and copy the table "
-                "from there: what is "
-                "published can be copied at no cost"
+                "from there; copying a published table costs no epsilon"
             )
         if checked.no_guarantee and STAMP not in self.target.name:
             raise RequestError(
-                f"{where}: no guarantee can be given of it; its name must say so: NAME.{STAMP}"
+                f"{where}: this output has no guarantee, and its name must say so: NAME.{STAMP}"
             )
         if os.path.lexists(self.target):
             raise RequestError(f"{where}: exists already; choose another folder")
@@ -193,7 +193,7 @@ class _RayJob:
                 shutil.rmtree(path, ignore_errors=True)
 
     def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
-        """Yield the epsilon and the tokens that each subject spends, added up by Ray."""
+        """Yield the epsilon and the tokens that each subject spends, summed by Ray."""
         chosen = self.dataset.select_columns(self.columns)
         counted = chosen.map_batches(
             _count, batch_size=None, batch_format="pyarrow", fn_args=(_sent(rewriter),)
@@ -204,7 +204,7 @@ class _RayJob:
             yield from table.rename_columns(COUNTED.names).cast(COUNTED).to_batches()
 
     def rewrite(self, rewriter: Rewriter) -> RunTotals:
-        """Rewrite and write in one task for each block."""
+        """Rewrite and write the data set, with one task for each block."""
         with write_errors(self.target):
             self.staging.mkdir(parents=True, mode=0o700)
             for folder in (self.attempts, self.undivided, self.whole):
@@ -220,7 +220,7 @@ class _RayJob:
         return totals
 
     def cut(self, totals: RunTotals) -> None:
-        """Copy the rows into their parts, one task for each."""
+        """Copy the rows into the parts of the table, with one task for each part."""
         files = [str(file) for file in sorted(self.undivided.iterdir())]
         if not files:
             return
@@ -247,7 +247,10 @@ class _RayJob:
         assert record.release is not None
         file = self.whole / f"_lexveil-{record.release.id}.record.json"
         if os.path.lexists(self.target):
-            raise LexveilError(f"{shown(self.target)}: was made meanwhile; nothing was published")
+            raise LexveilError(
+                f"{shown(self.target)}: another program created it during this release; "
+                "nothing was published"
+            )
         with write_errors(self.target):
             file.write_text(
                 json.dumps(record.to_dict(), indent=2, sort_keys=True), encoding="utf-8"
@@ -260,8 +263,8 @@ class _RayJob:
 
 
 def _sent(rewriter: Rewriter) -> ray.ObjectRef:
-    """Pickle a value before Ray does: Ray would repeat for ever a task that fails while Ray
-    unpickles it.
+    """Pickle a value before Ray does. Otherwise Ray would repeat a task for ever if the task fails
+    while Ray unpickles the value.
     """
     return ray.put(pickle.dumps(rewriter))
 
@@ -293,12 +296,14 @@ def _write(table: pa.Table, sent: ray.ObjectRef, folder: str, order: str) -> dic
 def _divide(
     files: Sequence[str], order: str, numbers: tuple[int, int], folder: str
 ) -> tuple[str, int]:
-    """Write a part of the table into a file of this attempt; return its name and its rows."""
+    """Write a part of the table into a file of this attempt; return the name of the file and its
+    number of rows.
+    """
     expect_file(Path(folder), "this worker")
     name = _new_file()
     return name, write_part([Path(file) for file in files], order, numbers, Path(folder) / name)
 
 
 def _new_file() -> str:
-    """Return the name of a file of one attempt alone."""
+    """Return a file name that no other attempt uses."""
     return f"part-{secrets.token_hex(16)}.parquet"

@@ -1,11 +1,12 @@
-"""Release tables of Apache Spark: a DataFrame in, a published table and its DataFrame out.
+"""Release tables of Apache Spark: from a DataFrame to a published table and its DataFrame.
 
-    released = lexveil.spark.privatize(frame, column="body",
-    subjects="customer").write_parquet("hdfs:///out/tickets") released.frame.count()
+    prepared = lexveil.spark.privatize(frame, column="body", subjects="customer")
+    released = prepared.write_parquet("hdfs:///out/tickets")
+    released.frame.count()
 
-No DataFrame of rewritten texts exists before they are published: Spark would evaluate it anew for
-every action, each time with other noise, and all but the first would be paid by nobody
-(docs/proofs/distributed.md).
+A DataFrame of rewritten texts exists only after the table is published. Otherwise Spark would
+evaluate it again for every action, each time with other noise, and only the first noise would be
+charged (docs/proofs/distributed.md).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from lexveil.release.distributed.release import release_table
 from lexveil.release.distributed.rewriter import COUNTED, Rewriter, RunTotals
 from lexveil.release.preconditions import STAMP, Checked, check
 
-# What the proof relies on: of all attempts of a task the output of one is taken, and it alone.
+# The proof relies on these settings: Spark uses the output of exactly one attempt of each task.
 REQUIRED = {
     "spark.sql.sources.commitProtocolClass": (
         "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
@@ -47,8 +48,9 @@ REQUIRED = {
     "spark.hadoop.outputCommitCoordination.enabled": "true",
 }
 COMMITS = {"mapreduce.fileoutputcommitter.algorithm.version": "1", "maxRecordsPerFile": "0"}
-SCHEMES = ("file", "hdfs", "viewfs", "abfs", "abfss")  # where a folder is renamed in one step
-COUNTS = "subject string, nano bigint, tokens bigint"  # COUNTED, as Spark writes it
+# File systems that rename a folder in one step.
+SCHEMES = ("file", "hdfs", "viewfs", "abfs", "abfss")
+COUNTS = "columns of COUNTED, in Spark's notation"  # COUNTED, as Spark writes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,8 @@ class PublishedFrame:
     """A table that is published.
 
     Attributes:
-        frame: reads the table, with earlier rows if they were added to some.
-        record: the privacy record, which stands in the table's folder as
+        frame: reads the table, including earlier rows if the release appended to a table.
+        record: the privacy record, which lies in the table's folder as
             ``_lexveil-TRANSACTION.record.json``.
         operator: the report that only the operator may see; it is written nowhere.
     """
@@ -69,7 +71,7 @@ class PublishedFrame:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrivatizedFrame:
-    """A table that can be released: every write is a release of its own, which is charged to the
+    """A table that can be released. Every write is a release of its own, which is charged to the
     ledger.
     """
 
@@ -85,13 +87,13 @@ class PrivatizedFrame:
 
         Args:
             path: the path of the table's folder. The folder appears complete, or not at all.
-            append: add to the rows of a table that is there.
+            append: add to the rows of an existing table.
             partition_by: columns by whose values the folder is divided.
 
         Raises:
-            RequestError: if a row, a worker, the session or the folder is not as it must be;
-                nothing is spent then.
-            LexveilError: if the job fails after the noise; what it cost stays spent.
+            RequestError: if a row, a worker, the session or the folder is not valid; nothing is
+                spent then.
+            LexveilError: if the job fails after the noise was drawn; the charge stays spent.
         """
         job = _SparkJob(self._frame, self._rewriter, path, append, tuple(partition_by))
         job.check(self._checked)
@@ -113,32 +115,33 @@ def privatize(
     model_folder: str | None = None,
     **options: Any,
 ) -> PrivatizedFrame:
-    """Prepare the release of a table of Spark. No row is read, and nothing is spent, before it is
-    written.
+    """Prepare the release of a table of Spark. No row is read, and nothing is spent, before the
+    result is written.
 
     Args:
         frame: a DataFrame of a classic session. It must give the same rows at every evaluation.
-        column: its text column, or several, whose texts share the budget of a row.
-        subjects: the column that says whom a row is about; None: each text is a subject of its own.
-        project: as of ``lexveil.privatize``.
-        model: the name of a packaged model, which every worker has installed, too.
-        purpose: as of ``lexveil.privatize``.
+        column: the text column, or several text columns, whose texts share the budget of a row.
+        subjects: the column that names the person whom a row is about; if None, each text is a
+            subject of its own.
+        project: as in ``lexveil.privatize``.
+        model: the name of a packaged model, which must be installed on every worker, too.
+        purpose: as in ``lexveil.privatize``.
         model_folder: the folder of that model, on storage that every worker sees; not needed if the
             model is installed.
-        options: as of ``lexveil.privatize``, but those of experiments.
+        options: as in ``lexveil.privatize``, except the options of experiments.
 
     Raises:
         RequestError: if the request cannot be served.
     """
     if ".connect." in type(frame).__module__ or frame.isStreaming:
         raise RequestError(
-            "frame: is a stream, or of Spark Connect; give a DataFrame of a classic session "
-            "that ends"
+            "frame: is a stream, or belongs to Spark Connect; give a DataFrame of a classic "
+            "session that is not a stream"
         )
     if not frame._jdf.queryExecution().analyzed().deterministic():
         raise RequestError(
-            "frame: its plan draws random values, others each time; write it, or "
-            "checkpoint() it, first"
+            "frame: its plan draws random values, which change at every evaluation; write the "
+            "frame, or checkpoint() it, first"
         )
     with renamed_fields(OF_TEXTS):
         request = Request.of(plain_options(options))
@@ -152,8 +155,8 @@ def privatize(
 
 
 class _SparkJob:
-    """A ``Cluster``: both passes in Spark, and the folder that is published, by Hadoop's file
-    systems.
+    """The ``Cluster`` of Spark, which runs both passes of a release in Spark, and publishes the
+    folder by Hadoop's file systems.
     """
 
     def __init__(
@@ -184,10 +187,9 @@ class _SparkJob:
         )
         if scheme not in SCHEMES:
             raise RequestError(
-                f"{shown(path)}: on {scheme} a folder cannot be renamed in one step; write "
-                "to one of "
-                f"{', '.join(SCHEMES)}, and copy the table from there: what is published can "
-                "be copied at no cost"
+                f"{shown(path)}: on {scheme} a folder cannot be renamed in one step; write to "
+                f"one of {', '.join(SCHEMES)}, and copy the table from there; copying a "
+                "published table costs no epsilon"
             )
         self.files: Any = folder.getFileSystem(configuration)
         self.target: Any = self.files.makeQualified(folder)
@@ -204,18 +206,18 @@ class _SparkJob:
         for key, value in REQUIRED.items():
             if (own := self.spark.conf.get(key, None)) not in (None, value):
                 raise RequestError(
-                    f"{key} is {own}: what of several attempts of a task it publishes is not "
-                    "known; unset it for the "
-                    "session that releases"
+                    f"{key} is {own}, so Spark may publish several attempts of a task; unset it "
+                    "for the session that releases"
                 )
         if checked.no_guarantee and STAMP not in self.target.getName():
             raise RequestError(
-                f"{where}: no guarantee can be given of it; its name must say so: NAME.{STAMP}"
+                f"{where}: this output has no guarantee, and its name must say so: NAME.{STAMP}"
             )
         for column in self.partition_by:
             if column not in self.frame.columns or column in self.texts:
                 raise RequestError(
-                    f"partition_by: {name(column)} must be a column that is not rewritten"
+                    f"partition_by: {name(column)} must be a column of the frame that is not "
+                    "rewritten"
                 )
         if not self.files.exists(self.target):
             return
@@ -247,8 +249,8 @@ class _SparkJob:
                 self.files.delete(status.getPath(), True)  # noqa: FBT003 - Java
 
     def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
-        """Yield the epsilon and the tokens that each subject spends, added up by Spark; each batch
-        of subjects arrives as one row of bytes.
+        """Yield the epsilon and the tokens that each subject spends, summed by Spark; each batch of
+        subjects arrives as one row of bytes.
         """
         chosen = self.frame.select(*map(_quoted, self.columns))
         counted = (
@@ -261,8 +263,8 @@ class _SparkJob:
             yield from pa.ipc.open_stream(batch)
 
     def rewrite(self, rewriter: Rewriter) -> RunTotals:
-        """Rewrite in the Spark stage that writes the output. Spark counts each task of that stage
-        once, with the output that Spark keeps.
+        """Rewrite in the Spark stage that writes the output. Spark adds the totals of each task of
+        that stage once, from the attempt whose output it keeps.
         """
         self.files.mkdirs(self.staging, self.hadoop.permission.FsPermission("700"))
         totals: Accumulator[RunTotals] = self.spark.sparkContext.accumulator(RunTotals(), _Merged())
@@ -274,13 +276,13 @@ class _SparkJob:
         return added
 
     def cut(self, totals: RunTotals) -> None:
-        """Copy the rows into their parts, in the order of their random numbers."""
+        """Copy the rows into the parts of the table, in the order of their random numbers."""
         reader = self.spark.read.schema(self.numbered)
         divided = reader.parquet(self.undivided.toString()).repartition(
             part_count(totals), self.order
         )
-        # By the columns of folders first, as the writer wants it: it would sort anew, and mix rows
-        # of a folder, if it found another order.
+        # The columns of folders come first, as the writer expects; with another order it would sort
+        # again, and mix the rows of a folder.
         ordered = divided.sortWithinPartitions(*map(_quoted, self.partition_by), self.order)
         writer = ordered.drop(self.order).write.mode("append").options(**COMMITS)
         writer.partitionBy(*self.partition_by).parquet(self.whole.toString())
@@ -295,7 +297,8 @@ class _SparkJob:
         is_new = not self.files.exists(self.target)
         file = f"_lexveil-{record.release.id}.record.json"
         meanwhile = LexveilError(
-            f"{shown(self.target.toString())}: was made meanwhile; nothing was published"
+            f"{shown(self.target.toString())}: another program created it during this release; "
+            "nothing was published"
         )
         if not (is_new or self.append):
             raise meanwhile
@@ -306,7 +309,7 @@ class _SparkJob:
             permission = self.hadoop.permission.FsPermission.getDirDefault().applyUMask(self.mask)
             self.files.setPermission(self.whole, permission)
             self._rename(self.whole, self.target)
-            # it went into a folder that came meanwhile
+            # Hadoop moved it into a folder that was created meanwhile
             if not self.files.exists(self.hadoop.Path(self.target, file)):
                 raise meanwhile
             return
@@ -323,20 +326,20 @@ class _SparkJob:
     def _rename(self, path: Any, final: Any) -> None:
         if not self.files.rename(path, final):
             raise LexveilError(
-                f"{shown(final.toString())}: cannot be published; not all of the table is there"
+                f"{shown(final.toString())}: cannot be published; the table is incomplete"
             )
 
     def discard(self) -> None:
         """Remove the hidden folder."""
-        with suppress(Exception):  # an error here would hide the one that led here
+        with suppress(Exception):  # an error here would hide the error that led here
             self.files.delete(self.staging, True)  # noqa: FBT003 - Java
 
 
 class _Merged(AccumulatorParam[RunTotals]):  # type: ignore[misc]
-    """Spark accumulator of totals. Spark counts one attempt of each task of a stage that writes."""
+    """Spark accumulator of totals. Spark adds one attempt of each task of a stage that writes."""
 
     def zero(self, value: RunTotals) -> RunTotals:  # noqa: ARG002
-        """Return the totals of nothing."""
+        """Return the totals of an empty table."""
         return RunTotals()
 
     def addInPlace(  # noqa: N802 - of Spark
@@ -363,7 +366,7 @@ def _rewrite(
 
 
 def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield each batch as bytes, so that no object is made of each of its rows."""
+    """Yield each batch as bytes, so that Spark does not create an object for each of its rows."""
     for batch in batches:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as stream:
@@ -372,13 +375,13 @@ def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _quoted(column: str) -> str:
-    """Return a column's name in an expression of Spark."""
+    """Return a column's name as it is written in an expression of Spark."""
     return "`" + column.replace("`", "``") + "`"
 
 
 def _bare(schema: StructType) -> StructType:
-    """Return the columns and types of a schema without its metadata, into which any program may
-    have put texts.
+    """Return the columns and types of a schema without its metadata, because any program may have
+    put texts into the metadata.
     """
     bare: dict[str, Any] = {"metadata": {}}
     emptied = json.loads(

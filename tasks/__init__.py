@@ -6,4 +6,4 @@ from lexveil.base.absent import take_process
 from lexveil.base.runtime.telemetry import turn_telemetry_off
 
 take_process()
-turn_telemetry_off()  # before a stage imports a library that sends usage data
+turn_telemetry_off()  # set before a stage imports a library that sends usage data

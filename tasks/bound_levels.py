@@ -1,9 +1,10 @@
 """Find the levels of recovery that no run can reach, before an embedding is trained: segmented ->
 limits.json.
 
-A reader who sees no output knows how frequent words are, which follow each other, and the words
-that stay. What this reader names is the least recovery of any mechanism at any epsilon. It follows
-from the tokens of an embedding and their counts, which are known before its vectors.
+An adversary who sees no output knows the frequencies of words and of word pairs, and the words that
+stay unchanged. The share of words that this adversary names is the least recovery of any mechanism
+at any epsilon. It depends on the tokens of an embedding and their counts, which are known before
+the vectors are trained.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from lexveil.readers.counted_words import CountedWords, below_least
 
 def counted_tokens(segmentation: str, params: Params, machine: MachineParams) -> WordSpace:
     """Return the tokens that the embedding of a segmentation will have, with their counts, and with
-    vectors of no dimension.
+    vectors of dimension 0.
 
-    Tokens of equal counts may stand in another order than in the embedding.
+    Tokens of equal counts may be in another order than in the embedding.
 
     Raises:
         MissingArtifactError: if the corpus was not segmented.
-        ParameterError: if params.yaml names a base model that is not there.
+        ParameterError: if params.yaml names a base model that does not exist.
     """
     options = params.embeddings
     if segmentation == "word" and options.word_model != "own":
@@ -56,15 +57,15 @@ def counted_tokens(segmentation: str, params: Params, machine: MachineParams) ->
 
 
 def without_vectors(space: WordSpace) -> WordSpace:
-    """Return the tokens and counts of a space, with vectors of no dimension."""
+    """Return the tokens and counts of a space, with vectors of dimension 0."""
     return WordSpace(space.tokens, np.empty((len(space.tokens), 0), np.float32), space.counts)
 
 
 def least_recovery(strategy: str, params: Params, machine: MachineParams) -> dict[str, float]:
-    """Return the share of the perturbed words that a reader names without any output, by band.
+    """Return the share of the perturbed words that an adversary names without any output, by band.
 
     Raises:
-        MissingArtifactError, ParameterError: see ``counted_tokens``.
+        MissingArtifactError, ParameterError: as in ``counted_tokens``.
     """
     segmentation = SEGMENTATION_OF[strategy]
     chosen = params.policy
@@ -78,11 +79,11 @@ def least_recovery(strategy: str, params: Params, machine: MachineParams) -> dic
 
 
 def run(params: Params, machine: MachineParams) -> dict[str, dict[str, float]]:
-    """Return the least recovery of each strategy of the grid, by band; nothing if no run is at a
-    level. Say which levels are below.
+    """Return the least recovery of each strategy of the grid, by band; empty if no run is at a
+    level. Log the levels that are below the least recovery.
 
     Raises:
-        MissingArtifactError, ParameterError: see ``counted_tokens``.
+        MissingArtifactError, ParameterError: as in ``counted_tokens``.
     """
     grid = params.grid
     if not grid.levels:
@@ -92,7 +93,7 @@ def run(params: Params, machine: MachineParams) -> dict[str, dict[str, float]]:
     }
     for strategy, bands in least.items():
         nearest = bands[grid.recovery_band]
-        print(f"{strategy}: a reader who sees no output names {nearest:.1%}")
+        print(f"{strategy}: an adversary who sees no output names {nearest:.1%}")
         below = [str(level) for level in sorted(grid.levels) if level.share <= nearest]
         if below:
             why = below_least(nearest, grid.recovery_band)

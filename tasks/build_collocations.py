@@ -31,8 +31,8 @@ def main() -> None:
     print(f"collocations: {kept['bigrams']:,} bigrams, {kept['trigrams']:,} trigrams")
     if model is not None:
         print(
-            f"of the base {model.card.name}: {kept['base_bigrams']:,} more, "
-            f"{kept['base_trigrams']:,} more"
+            f"from the base model {model.card.name}: {kept['base_bigrams']:,} further bigrams, "
+            f"{kept['base_trigrams']:,} further trigrams"
         )
 
 

@@ -1,12 +1,12 @@
 """Find the nearest words of every word in one embedding: embeddings/SEGMENTATION ->
 neighborhoods/SEGMENTATION/.
 
-lists/ has the exact near-word lists from which TEM and truncated Gumbel draw. They cover the words
-that a mechanism may put out, the most frequent words first; every run and worker maps them into
-memory. An interrupted stage resumes where it stopped.
+lists/ has the exact near-word lists from which TEM and truncated Gumbel draw. The lists cover the
+words that a mechanism may output, the most frequent words first; every run and worker maps them
+into memory. An interrupted stage resumes where it stopped.
 
-meta.json has the smallest and the largest distance of two words, by which truncated Gumbel is
-calibrated. Both are exact, whatever the search.
+meta.json has the smallest and the largest distance between two words, which calibrate truncated
+Gumbel. Both are exact for every method of search.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from lexveil.io.execution.checkpoints import kept_work
 from lexveil.io.execution.effort import foresee
 from lexveil.io.execution.stage import Progress, named_segmentation, stage_main
 
-# Code that decides the lists: an interrupted stage resumes with lists of the same code.
+# Code that decides the lists: an interrupted stage resumes only with lists of the same code.
 CODE = (
     "lexveil.core.embeddings.neighborhoods",
     "lexveil.core.embeddings.knn_graph",
@@ -46,8 +46,8 @@ CODE = (
 def near_lists(
     space: WordSpace, segmentation: str, params: Params, machine: MachineParams, out: Path
 ) -> NearTable:
-    """Write and return the near-word lists of the words that a mechanism may put out."""
-    # of the policy, only punctuation decides the words
+    """Write and return the near-word lists of the words that a mechanism may output."""
+    # of the policy, only the action for punctuation decides which words have lists
     policy = Policy("perturb", params.policy.punctuation, "sample")
     vocabulary = Vocabulary.of(space.tokens, space.vectors, policy)
     vectors, key = vocabulary.vectors, key_of(vocabulary.vectors)
@@ -74,7 +74,7 @@ def near_lists(
         lists = open_lists(work / "lists", key)
         if lists is None:
             raise LexveilError(
-                f"build_neighborhoods {segmentation}: another process is making the same lists"
+                f"build_neighborhoods {segmentation}: another process is building the same lists"
             )
         table = NearTable(np.array(lists.ids), np.array(lists.distances), largest_distance(vectors))
         write_lists(table, key, out)
@@ -111,7 +111,7 @@ def main() -> None:
         np.save(folder / "distances.npy", distances.astype(np.float32), allow_pickle=False)
         write_json(meta, folder / "meta.json")
     print(
-        f"neighbours: {ids.shape[1]} of each of {len(ids):,} words, {search}; {len(table):,} "
+        f"neighbours: {ids.shape[1]} for each of {len(ids):,} words, {search}; {len(table):,} "
         "lists of near words"
     )
 

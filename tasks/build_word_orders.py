@@ -1,9 +1,9 @@
 """Order the vocabulary of each segmentation along lines, for 1-Diffractor: embeddings ->
 word_orders/SEGMENTATION/SET/.
 
-A set has one list per model (L0), two per model (L1), or one of the first model alone (L2). It has
-the words that all of its models know. If lists had different words, the list from which a word is
-drawn could reveal the word.
+A set has one list per model (L0), two lists per model (L1), or one list of the first model alone
+(L2). It contains the words that all of its models know. If lists had different words, the list from
+which a word is drawn could reveal the word.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lexveil.io.config import load_configuration, load_params
 from lexveil.io.execution.effort import foresee
 from lexveil.io.execution.stage import Progress, stage_main
 
-STREAM = "build_lists"  # names the random streams; another name would give other orders
+STREAM = "build_lists"  # name of the random streams; another name would give other orders
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
             work = {"distances ordered": n_words * size}
             way_out = "Name fewer word_orders.sets or models"
             foresee(
-                f"{label}: {n_words:,} words in all", work, way_out, load_configuration().machine
+                f"{label}: {n_words:,} words in total", work, way_out, load_configuration().machine
             )
             return Progress(label, n_words, "words").advance
 

@@ -1,5 +1,5 @@
-"""Check the collocations against the counts, or stop: collocations/*.parquet ->
-checks/collocations.json.
+"""Check the collocations against the counts, and fail if they are inconsistent:
+collocations/*.parquet -> checks/collocations.json.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def run(
     """Write the record and return its totals.
 
     Args:
-        base: collocations of the training's base model by table, if there is one. The corpus then
-            need not have any.
+        base: collocations of the base model from which training starts, by table, if there is a
+            base model. The corpus may then have no collocations.
 
     Raises:
         CheckFailedError: if an expectation does not hold; ``out`` then does not exist.
     """
-    # Great Expectations takes seconds to import; importing this module does not need it.
+    # Great Expectations takes seconds to import; importers of this module do not need it.
     from lexveil.lab.checks.collocation_suite import collocation_suite
     from lexveil.release.checks.validation import validate
 
@@ -79,7 +79,7 @@ def run(
 
 
 def _padded(*tables: pa.Table) -> pa.Table:
-    """Return the rows of tables of collocations, all with a column for a third word."""
+    """Return the rows of tables of collocations; all rows have a column for a third word."""
     both = pa.concat_tables([OF_BASE.empty_table(), *tables], promote_options="permissive")
     return both.select(OF_BASE.names)
 
@@ -97,8 +97,8 @@ def main() -> None:
         base,
     )
     print(
-        f"the collocations hold: {summary['n_bigrams']:,} bigrams, {summary['n_trigrams']:,} "
-        "trigrams"
+        f"the collocations are valid: {summary['n_bigrams']:,} bigrams, "
+        f"{summary['n_trigrams']:,} trigrams"
     )
 
 

@@ -1,4 +1,6 @@
-"""Check the sampled corpus, or stop: corpus/{sample,tokens,words}.parquet -> checks/corpus.json."""
+"""Check the sampled corpus, and fail if it is not valid: corpus/{sample,tokens,words}.parquet ->
+checks/corpus.json.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ def run(params: Params, machine: MachineParams, out: Path, docs: DataDocs) -> di
     Raises:
         CheckFailedError: if an expectation does not hold; ``out`` then does not exist.
     """
-    # Great Expectations takes seconds to import; importing this module does not need it.
+    # Great Expectations takes seconds to import; importers of this module do not need it.
     from lexveil.lab.checks.corpus_suite import corpus_suite
     from lexveil.release.checks.validation import validate
 
@@ -48,7 +50,9 @@ def main() -> None:
         paths.CHECKS / "corpus.json",
         DataDocs(paths.DATA_DOCS),
     )
-    print(f"the corpus holds: {summary['n_documents']:,} documents, {summary['n_tokens']:,} tokens")
+    print(
+        f"the corpus is valid: {summary['n_documents']:,} documents, {summary['n_tokens']:,} tokens"
+    )
 
 
 if __name__ == "__main__":

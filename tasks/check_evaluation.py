@@ -19,7 +19,7 @@ from lexveil.release.checks.data_docs import DataDocs
 
 
 def read_scores(grid: GridParams) -> dict[str, dict[str, object]]:
-    """Return the scores by run: the clean baseline, followed by the runs of params.yaml that are
+    """Return the scores by run: the clean baseline, followed by the runs of params.yaml that were
     made.
 
     Raises:
@@ -44,7 +44,7 @@ def run(
     """Write the record and return its summary.
 
     Args:
-        records: scores by run; the first is the clean baseline.
+        records: scores by run; the first run is the clean baseline.
         datasets: names of the data sets that every run must have.
         settings: the back ends, and the number of trainings of each classifier.
         out: file of the record.
@@ -81,12 +81,12 @@ def main() -> None:
         DataDocs(paths.DATA_DOCS),
     )
     print(
-        f"the scores hold: {summary['n_runs']} runs, {summary['n_scored']:,} of "
-        f"{summary['n_cells']:,} cells scored"
+        f"the scores are valid: {summary['n_runs']} runs, {summary['n_scored']:,} of "
+        f"{summary['n_cells']:,} scores exist"
     )
     if summary["not_above_majority"]:
         print(
-            "on clean texts no better than the most frequent class: "
+            "on clean texts not better than the majority-class baseline: "
             f"{', '.join(summary['not_above_majority'])}"
         )
 

@@ -47,10 +47,10 @@ class WordOutput:
 
     Attributes:
         name: mechanism/strategy/epsilon.
-        stage: name in DVC of the stage that makes it.
+        stage: name in DVC of the stage that writes the output.
         folder: folder with documents.parquet and tokens.parquet.
         plan: budget plan of the run; None for the clean baseline, which may spend nothing.
-        n_vocabulary: number of rows in its strategy's embedding; 0 for the clean baseline.
+        n_vocabulary: number of rows of the strategy's embedding; 0 for the clean baseline.
     """
 
     name: str
@@ -61,7 +61,7 @@ class WordOutput:
 
 
 def runs_of(grid: GridParams) -> list[WordOutput]:
-    """Return the clean baseline, followed by every run of params.yaml that is made. Outputs of
+    """Return the clean baseline, followed by every run of params.yaml that was made. Outputs of
     another grid are ignored.
     """
     sizes: dict[str, int] = {
@@ -87,10 +87,10 @@ def runs_of(grid: GridParams) -> list[WordOutput]:
 
 @dataclass(frozen=True, slots=True)
 class SentenceOutput:
-    """One output of sentences of the bank.
+    """One output of strategy S5, with sentences of the bank.
 
     Attributes:
-        name, stage, folder: as of ``WordOutput``.
+        name, stage, folder: as in ``WordOutput``.
         epsilon: the epsilon of each sentence.
     """
 
@@ -101,7 +101,7 @@ class SentenceOutput:
 
 
 def sentence_outputs(grid: GridParams) -> list[SentenceOutput]:
-    """Return every run of sentences that is made."""
+    """Return every run of strategy S5 that was made."""
     return [
         SentenceOutput(
             "/".join(map(str, run)),
@@ -148,13 +148,13 @@ def run(
 
     Args:
         inputs: the input documents: dataset, doc_id, split, text, text_b, label, attribute.
-        sentences: the outputs of sentences.
+        sentences: the outputs of strategy S5.
 
     Raises:
         CheckFailedError: at the first run in which an expectation does not hold; ``out`` then does
             not exist.
     """
-    # Great Expectations takes seconds to import; importing this module does not need it.
+    # Great Expectations takes seconds to import; importers of this module do not need it.
     from lexveil.lab.checks.output_suite import output_suite
     from lexveil.release.checks.validation import merge, validate
 
@@ -198,7 +198,7 @@ def main() -> None:
         sentence_outputs(params.grid),
     )
     n_tokens = sum(output["n_tokens_out"] for output in totals.values())
-    print(f"the outputs hold: {len(totals)} runs, {n_tokens:,} tokens")
+    print(f"the outputs are valid: {len(totals)} runs, {n_tokens:,} tokens")
 
 
 if __name__ == "__main__":

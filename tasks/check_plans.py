@@ -1,4 +1,4 @@
-"""Check the budget plan of every run, or stop: plans/**/plan.parquet ->
+"""Check the budget plan of every run, and fail if a plan is not valid: plans/**/plan.parquet ->
 checks/plans/MECHANISM/STRATEGY/EPSILON.json.
 """
 
@@ -19,7 +19,7 @@ from lexveil.release.checks.data_docs import DataDocs
 
 def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> int:
     """Write one record per plan into folder ``out`` and return the number of texts. The record of a
-    run that is skipped says why.
+    skipped run states the reason.
 
     A record is about one plan only, so that a new epsilon does not change the bytes of other
     records. At a base epsilon all mechanisms have the same plan, which is checked once.
@@ -27,7 +27,7 @@ def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> 
     Raises:
         CheckFailedError: if an expectation does not hold for a plan; ``out`` then does not exist.
     """
-    # Great Expectations takes seconds to import; importing this module does not need it.
+    # Great Expectations takes seconds to import; importers of this module do not need it.
     from lexveil.lab.checks.plan_suite import plan_suite
     from lexveil.release.checks.validation import validate
 
@@ -70,7 +70,7 @@ def main() -> None:
         params.grid, paths.CHECKS / "plans", DataDocs(paths.DATA_DOCS), load_configuration().machine
     )
     n_runs = len(made_runs(params.grid.runs()))
-    print(f"the plans hold: {n_runs} runs, {n_texts:,} texts each")
+    print(f"the plans are valid: {n_runs} runs, {n_texts:,} texts each")
 
 
 if __name__ == "__main__":

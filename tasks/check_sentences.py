@@ -1,4 +1,6 @@
-"""Check the sentences of the bank, or stop: sentences.parquet -> checks/sentences.json."""
+"""Check the sentences of the bank, and fail if they are not valid: sentences.parquet ->
+checks/sentences.json.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,12 @@ from lexveil.release.checks.data_docs import DataDocs
 def run(
     params: Params, machine: MachineParams, sentences: Path, out: Path, docs: DataDocs
 ) -> dict[str, int]:
-    """Write the record and return its totals. A corpus may have no sentence that is fit.
+    """Write the record and return its totals. A corpus may have no suitable sentence.
 
     Raises:
         CheckFailedError: if an expectation does not hold; ``out`` then does not exist.
     """
-    # Great Expectations takes seconds to import; importing this module does not need it.
+    # Great Expectations takes seconds to import; importers of this module do not need it.
     from lexveil.lab.checks.sentence_suite import sentence_suite
     from lexveil.release.checks.validation import validate
 
@@ -43,7 +45,7 @@ def main() -> None:
     machine = load_configuration().machine
     out = paths.CHECKS / "sentences.json"
     summary = run(load_params(), machine, paths.SENTENCES, out, docs)
-    print(f"the sentences hold: {summary['n_sentences']:,} of {summary['n_words']:,} words")
+    print(f"the sentences are valid: {summary['n_sentences']:,} with {summary['n_words']:,} words")
 
 
 if __name__ == "__main__":

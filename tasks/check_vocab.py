@@ -1,5 +1,5 @@
-"""Check the coverage of the documents by the vocabularies, or stop: documents, embeddings ->
-checks/coverage.json.
+"""Check the coverage of the documents by the vocabularies, and fail if it is too low: documents,
+embeddings -> checks/coverage.json.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def run(
     Raises:
         CheckFailedError: if an expectation does not hold; ``out`` then does not exist.
     """
-    # Great Expectations takes seconds to import; importing this module does not need it.
+    # Great Expectations takes seconds to import; importers of this module do not need it.
     from lexveil.lab.checks.vocabulary_suite import vocab_suite
     from lexveil.release.checks.validation import validate
 
@@ -63,7 +63,7 @@ def main() -> None:
         shares = ", ".join(
             f"{name} {figures['coverage']:.1%}" for name, figures in by_segmentation.items()
         )
-        print(f"words of {dataset} that are known: {shares}")
+        print(f"known words of {dataset}: {shares}")
 
 
 if __name__ == "__main__":

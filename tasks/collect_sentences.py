@@ -1,4 +1,4 @@
-"""Collect the sentences of the sampled corpus that a bank may have: corpus/sample.parquet, the
+"""Collect the sentences of the sampled corpus that a bank may contain: corpus/sample.parquet, the
 words of the gst embedding -> sentences.parquet.
 """
 
@@ -19,11 +19,11 @@ from lexveil.lab.data.public_sentences import NONE, PublicTexts, choose
 from lexveil.lab.data.sentence_choice import choice_of
 
 SEGMENTATION = "gst"
-DOCUMENTS = 1_000  # that are cut at a time
+DOCUMENTS = 1_000  # number of texts that are cut at a time
 
 
 def sampled(sample: Path, weights: Mapping[str, float]) -> Iterator[PublicTexts]:
-    """Yield the documents of the sample, by the weights of their sources."""
+    """Yield the documents of the sample, with the weights of their sources."""
     file = pq.ParquetFile(sample)
     for batch in file.iter_batches(DOCUMENTS, columns=["text", "source"]):
         of_source = [weights.get(source, 1.0) for source in batch.column("source").to_pylist()]
@@ -31,7 +31,7 @@ def sampled(sample: Path, weights: Mapping[str, float]) -> Iterator[PublicTexts]
 
 
 def run(params: Params, machine: MachineParams, out: Path) -> int:
-    """Write the sentences and return their number: none without a gst embedding."""
+    """Write the sentences and return their number, which is 0 without a gst embedding."""
     sentences = NONE
     if SEGMENTATION in params.grid.segmentations:
         lexicon = load_lexicon(SEGMENTATION, Path(), params.model.language)

@@ -1,4 +1,4 @@
-"""Count how often each token of an embedding stands right after another one: segmented ->
+"""Count how often each token of an embedding directly follows each other token: segmented ->
 bigrams/SEGMENTATION/.
 
 If training starts from a base model, the counts of the base model are added.

@@ -1,7 +1,7 @@
 """Make the bank of the project's sentences: sentences.parquet, the gst embedding -> bank/. Its
 levels of protection are calibrated on texts of the sample.
 
-Fewer sentences than a bank needs make none: the folder is empty then.
+If there are fewer sentences than a bank needs, no bank is made, and the folder is empty.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lexveil.lab.data.sentence_choice import choice_of
 
 
 def run(params: Params, out: Path) -> int:
-    """Write the bank and return the number of its sentences; 0 where there are too few."""
+    """Write the bank and return the number of its sentences; 0 if there are too few for a bank."""
     table = read_table(paths.SENTENCES, "collect_sentences")
     if len(table) < FEWEST:
         with atomic_directory(out):
@@ -45,9 +45,12 @@ def main() -> None:
     """Run the stage."""
     n_sentences = run(load_params(), paths.BANK)
     print(
-        f"a bank of {n_sentences:,} sentences"
+        f"the bank has {n_sentences:,} sentences"
         if n_sentences
-        else f"no bank: it needs {FEWEST:,} sentences, and the corpus has fewer that are fit"
+        else (
+            f"no bank was made: it needs {FEWEST:,} sentences, and the corpus has fewer "
+            "suitable ones"
+        )
     )
 
 

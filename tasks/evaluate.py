@@ -2,9 +2,9 @@
 recovery/**.json.
 
 Utility and attack evaluation of rewritten text: all metrics of every data set. The clean texts are
-those of the run `none none 0.0`, which is evaluated like any other run and is the baseline of the
-report. Training documents and their order are the same for all runs, so that runs differ by their
-texts only. Of a run that is skipped both files say why.
+the run `none none 0.0`, which is evaluated like any other run and is the baseline of the report.
+Training documents and their order are the same for all runs, so that runs differ by their texts
+only. If a run was skipped, both files state the reason.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from lexveil.lab.evaluation.metrics.membership import parts_of
 from lexveil.lab.evaluation.recovery.runs import measure_recovery
 from lexveil.lab.evaluation.recovery.sentence_runs import measure_sentences
 
-LETTERS = 6  # mean letters of a word, with the space after it
+LETTERS = 6  # mean number of letters of a word, including the space after it
 # columns that rewriting does not change
 KEPT = ["dataset", "doc_id", "split", "label", "attribute", "context"]
 
@@ -64,8 +64,8 @@ def evaluate(
     """
     if not clean.select(KEPT).equals(private.select(KEPT)):
         raise RequestError(
-            "the run and the clean baseline are not of the same documents; `lexveil run` "
-            "makes anew what is out of date"
+            "the run and the clean baseline have different documents; `lexveil run` renews "
+            "what is out of date"
         )
     scores: dict[str, dict[str, Entry]] = {}
     for dataset in sorted(clean.column("dataset").unique().to_pylist()):

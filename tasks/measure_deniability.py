@@ -3,10 +3,11 @@ orders -> deniability/MECHANISM/.
 
 Some words, drawn at random from the vocabulary, are replaced many times at each epsilon of the
 grid, as in Figure 4 of 1-Diffractor. If the distribution has a closed form, expectations are
-computed as well. Here a word gets epsilon itself; in a text it gets its share of the text's budget.
+computed as well. In this stage a word gets the epsilon itself; in a text, a word gets its share of
+the text's budget.
 
-All mechanisms have the same words in a segmentation, so that they can be compared. Only words in
-every list set take part, even if the mechanism does not work on lists. The file names words by
+All mechanisms replace the same words in a segmentation, so that they can be compared. Only words in
+every list set take part, even if the mechanism does not work on lists. The file identifies words by
 their rows.
 """
 
@@ -34,7 +35,7 @@ from lexveil.io.artifacts.project import Project
 from lexveil.io.config import Params, load_params
 from lexveil.io.execution.stage import Progress, stage_main
 
-STAGE = "measure_deniability"  # the name of its streams
+STAGE = "measure_deniability"  # name of the random streams
 
 
 def shared_rows(segmentation: str, space: WordSpace, policy: Policy, sets: Sequence[str]) -> Rows:
@@ -50,8 +51,9 @@ def measure(
 ) -> dict[str, object]:
     """Return N_w and S_w of the words at ``rows`` of the embedding, as one row of the table.
 
-    For an epsilon that the mechanism refuses, the row has the reason and no numbers. This is not an
-    error here: tokens of a text may get a larger epsilon, and the runs will tell whether they do.
+    If the mechanism refuses the epsilon, the row has the reason and no numbers. A refused epsilon
+    is no error of this stage: tokens of a text may get a larger epsilon, and a run fails if they do
+    not.
     """
     try:
         row = statistics(
@@ -79,12 +81,12 @@ def run(mechanism: str, params: Params, out: Path) -> None:
 
     Raises:
         ParameterError: if a parameter does not suit the mechanism or the words.
-        RequestError: if no word is left.
+        RequestError: if no word is in every list set.
         MissingArtifactError: if an embedding or a list set was not made.
     """
     source = OwnRun(Project.find(Path()))
     noises = sorted(params.grid.base_epsilons)
-    # Only the policy for punctuation decides the words.
+    # Of the policy, only the action for punctuation decides which words take part.
     policy = Policy("perturb", params.policy.punctuation, "sample")
     segmentations = sorted({SEGMENTATION_OF[strategy] for strategy in params.grid.strategies})
     progress = Progress(f"deniability {mechanism}", len(segmentations) * len(noises), "statistics")
@@ -94,10 +96,9 @@ def run(mechanism: str, params: Params, out: Path) -> None:
             shared = shared_rows(segmentation, space, policy, params.word_orders.sets)
             if not len(shared):
                 raise RequestError(
-                    f"{STAGE} {segmentation}: no word of the vocabulary is in every list set "
-                    "of word_orders.sets; "
-                    "enlarge the corpus, or take out of word_orders.models the model that "
-                    "shares no words with it"
+                    f"{STAGE} {segmentation}: no word of the vocabulary is in every list set of "
+                    "word_orders.sets; enlarge the corpus, or remove from word_orders.models "
+                    "the model that shares no words with the vocabulary"
                 )
             rng = stream(params.seed, STAGE, segmentation, "words")
             rows = shared[choose_words(len(shared), params.deniability.words, rng)]

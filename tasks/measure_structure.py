@@ -3,8 +3,8 @@ structure/SEGMENTATION.json.
 
 The rows of the sample are ordered by the hash of their text, so its first texts are a random
 choice. Each text gets some copies with one word replaced by another word of the corpus, the same
-copies for all segmentations. Without a corpus, the measurement of the training's base model is
-taken, which is about the base model's own texts and all of its tokens.
+copies for all segmentations. Without a corpus, the measurement of the base model is used, which
+covers the base model's own texts and all of its tokens.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lexveil.io.artifacts.structure import first_texts, measured
 from lexveil.io.config import load_params
 from lexveil.io.execution.stage import stage_main
 
-STAGE = "measure_structure"  # the name of its stream
+STAGE = "measure_structure"  # name of the random stream
 TEXTS = 2000
 
 
@@ -40,7 +40,7 @@ def main() -> None:
             write_json(
                 None if brought is None else brought.to_dict(), paths.structure(segmentation)
             )
-        print(f"there is no corpus; the measurement is that of {model.card.name}, if it has one")
+        print(f"there is no corpus, so the measurement of {model.card.name} is used, if it has one")
         return
     words = read_table(paths.WORDS, "sample_corpus", ["word", "count"])
     source = "texts of the corpus that the model was trained on"

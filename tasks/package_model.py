@@ -1,4 +1,4 @@
-"""Package the model of a project: its gst embedding, screened, with a card -> model/."""
+"""Package the model of a project: its gst embedding after screening, with a card -> model/."""
 
 from __future__ import annotations
 
@@ -42,20 +42,17 @@ def main() -> None:
         return
     if SEGMENTATION not in params.grid.segmentations:
         with atomic_directory(paths.PACKAGED):
-            print(
-                f"params.yaml: grid.segmentations has no {SEGMENTATION}, so there is no model "
-                "to hand on"
-            )
+            print(f"params.yaml: grid.segmentations has no {SEGMENTATION}, so no model is packaged")
         return
     space = load_embedding(SEGMENTATION)
-    # Who uses the model names purposes anew: their axes are no part of it.
+    # The packaged model has no axes of purposes; its user names purposes anew.
     own = space.vectors.shape[1] - len(load_purposes(SEGMENTATION))
     space = WordSpace(space.tokens, space.vectors[:, :own], space.counts)
     in_corpus = {
         count.token: count
         for count in count_documents(SEGMENTATION, params.model.min_documents, machine)
     }
-    # Tokens of the base model were seen in enough documents of its own corpus.
+    # Tokens of the base model occurred in enough documents of the base model's own corpus.
     public = set() if base is None else set(base.tokens)
     candidates = [
         in_corpus.get(token) or Candidate(token, int(count), 0)
@@ -65,9 +62,8 @@ def main() -> None:
     chosen = screened(candidates, params.model, machine)
     if len(chosen.kept) < 2:
         raise RequestError(
-            f"{len(chosen.kept)} tokens stand in {params.model.min_documents} documents and "
-            "pass the screens; "
-            "enlarge the corpus, or lower model.min_documents in params.yaml"
+            f"{len(chosen.kept)} tokens occur in {params.model.min_documents} documents and "
+            "pass the screens; enlarge the corpus, or lower model.min_documents in params.yaml"
         )
     card = package(paths.PACKAGED, chosen, space, load_pmi(), params, machine)
     row_of = {token: row for row, token in enumerate(space.tokens)}

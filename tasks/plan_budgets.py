@@ -2,7 +2,8 @@
 plans/MECHANISM/STRATEGY/EPSILON/plan.parquet.
 
 The file planned.json beside a plan has the epsilon of the run: its base epsilon, or the epsilon
-computed for its level. A run whose level is out of reach has no plan; planned.json says why.
+computed for its level. A run whose level is out of reach has no plan; planned.json states the
+reason.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ def built_with(mechanism: str, params: Params) -> dict[str, JsonValue]:
     """Return the parameters of a run's mechanism, and the parameters of rank_remap, which may
     follow the mechanism.
 
-    Runs depend on their plan and on no other section of params.yaml, so that a change of one
-    variant's parameters makes no run of another variant stale.
+    A run depends on its plan, which contains these parameters, and on no other section of
+    params.yaml. A change of one variant's parameters therefore makes no run of another variant
+    stale.
     """
     sections = params.mechanisms.of_variant(mechanism)
     own: dict[str, JsonValue] = getattr(sections, base_of(mechanism)).model_dump(by_alias=True)
@@ -60,14 +62,14 @@ def calibrate(
     mechanism: str, strategy: str, level: RecoveryTarget, params: Params
 ) -> LevelCalibration | SkippedLevel:
     """Compute the epsilon of a level from the model, its public counts, the mechanism, the policy
-    and a public seed; or say why no epsilon gives it.
+    and a public seed; or return the reason why no epsilon reaches the level.
 
     No document is read, so a model has the same epsilon for all texts.
 
     Raises:
         MissingArtifactError: if the embedding or the word orders were not made.
         ParameterError: if a parameter does not suit the mechanism or the words.
-        RequestError: if recovery cannot be worked out for the mechanism.
+        RequestError: if recovery cannot be computed for the mechanism.
     """
     band = params.grid.recovery_band
     policy = policy_of(strategy, params)
@@ -131,13 +133,13 @@ def planned_run(
     params: Params,
     limits: Mapping[str, Mapping[str, float]],
 ) -> PlannedEpsilon | SkippedLevel:
-    """Return the epsilon of a run, or why it is skipped.
+    """Return the epsilon of a run, or the reason why the run is skipped.
 
     Args:
-        limits: the limits that stage bound_levels found, by strategy.
+        limits: the limits that stage bound_levels computed, by strategy.
 
     Raises:
-        MissingArtifactError, ParameterError, RequestError: see ``calibrate``.
+        MissingArtifactError, ParameterError, RequestError: as in ``calibrate``.
     """
     if not wanted.is_level:
         parameters = built_with(mechanism, params)
@@ -150,11 +152,11 @@ def planned_run(
     found = too_low(mechanism, strategy, wanted, params, limits[strategy])
     planned = found or calibrate(mechanism, strategy, wanted, params)
     if isinstance(planned, SkippedLevel):
-        # stage bound_levels has said so of the others
+        # stage bound_levels has logged the other skipped runs
         start = "" if found else SKIPPED_LINE
         print(f"{start}{planned.name}: {planned.skipped}")
     else:
-        print(f"{mechanism} {strategy} {wanted}: epsilon {planned.epsilon:g} of each token")
+        print(f"{mechanism} {strategy} {wanted}: epsilon {planned.epsilon:g} per token")
     return planned
 
 
@@ -168,7 +170,7 @@ def plan_of(
     """Return the plan of a run.
 
     Args:
-        named: the texts, without their content.
+        named: the ids of the texts, without their content.
         counts: the counts of each text.
         planned: the epsilon of the run.
         is_per_token: whether every token gets the epsilon.
@@ -188,11 +190,11 @@ def plan_of(
 
 
 def run(texts: pa.Table, params: Params, out: Path) -> None:
-    """Write plan and epsilon of every run of the grid into folder ``out``; of a run that is skipped
-    the reason alone.
+    """Write plan and epsilon of every run of the grid into folder ``out``; for a skipped run, write
+    the reason only.
 
     Raises:
-        MissingArtifactError, ParameterError, RequestError: see ``calibrate``.
+        MissingArtifactError, ParameterError, RequestError: as in ``calibrate``.
     """
     grid = params.grid
     limits = read_json(paths.LIMITS, "bound_levels") if grid.levels else {}

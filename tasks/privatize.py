@@ -1,5 +1,5 @@
 """Rewrite the documents by one mechanism, strategy and base epsilon ->
-private/MECHANISM/STRATEGY/EPSILON/. A run that is skipped gets a file that says why, and no texts.
+private/MECHANISM/STRATEGY/EPSILON/. A skipped run gets a file that states the reason, and no texts.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from lexveil.release.adapters.stage_sentences import privatize_as_sentences
 def main() -> None:
     """Run the stage for the mechanism, strategy and base epsilon named on the command line."""
     usage = (
-        "usage: python -m tasks.privatize MECHANISM STRATEGY EPSILON, with rLEVEL for a "
-        "level, or none none 0.0"
+        "usage: python -m tasks.privatize MECHANISM STRATEGY EPSILON, with rLEVEL for a level, "
+        "or none none 0.0"
     )
     mechanism, strategy, noise = named_run(usage)
     known = base_of(mechanism) in MECHANISMS and strategy in (*STRATEGIES, SENTENCES)

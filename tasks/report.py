@@ -21,7 +21,8 @@ def run(params: Params, machine: MachineParams, out: Path, runs: Path) -> None:
 
     Raises:
         MissingArtifactError: if an artifact does not exist yet.
-        CheckFailedError: if a check did not hold, or two plans contradict each other.
+        CheckFailedError: if a check did not hold, or two plans have different budgets for the same
+            texts.
     """
     report = ReportData(params, machine)
     page = render(report, SECTIONS)

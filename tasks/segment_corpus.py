@@ -13,7 +13,7 @@ from lexveil.io.config import load_configuration, load_params
 from lexveil.io.execution.stage import stage_main
 from lexveil.lab.collocations.segmenting import segment_file
 
-SMALL = 5_000_000  # sentences below which starting worker processes costs more than it saves
+SMALL = 5_000_000  # with fewer sentences, starting worker processes costs more than it saves
 
 
 def main() -> None:
@@ -28,8 +28,8 @@ def main() -> None:
     for segmentation in params.grid.segmentations:
         if segmentation not in params.needed_segmentations:
             print(
-                f"params.yaml: no strategy of the grid needs {segmentation}; without it, "
-                "grid.segmentations saves its training"
+                f"params.yaml: no strategy of the grid needs {segmentation}; remove it from "
+                "grid.segmentations to save its training"
             )
         collocations = None if segmentation == "word" else known_collocations
         totals = segment_file(

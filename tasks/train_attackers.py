@@ -42,7 +42,7 @@ def main() -> None:
             for number in range(params.evaluation.shuffles)
         ]
         trained[dataset] = attackers(counts, parts, rngs)
-        print(f"{dataset}: attack models of {len(parts.rows):,} texts")
+        print(f"{dataset}: attack models trained on {len(parts.rows):,} texts")
     write_attackers(trained, paths.ATTACKERS)
 
 

@@ -1,8 +1,8 @@
 """Train the embedding of one segmentation: segmented/SEGMENTATION.txt -> embeddings/SEGMENTATION/.
 
-Training starts from the vectors of a packaged model if params.yaml: embeddings.base names one,
-whose other tokens are then added. A packaged model may replace the embedding of single words
-(embeddings.word_model). An interrupted training resumes after its last finished epoch.
+If params.yaml: embeddings.base names a packaged model, training starts from its vectors, and the
+tokens that only the base model has are added. A packaged model may replace the embedding of single
+words (embeddings.word_model). An interrupted training resumes after its last finished epoch.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def main() -> None:
     versions = {name: version(name) for name in ("gensim", "numpy", "scipy")}
     depends = (FORMAT, settings, versions, about["base"], plain_copy)
     work = kept_work(machine, f"train_embeddings/{segmentation}", CODE, [corpus], *depends)
-    with work as folder:  # until the result is written
+    with work as folder:  # kept until the result is written
         if plain_copy:
             read = folder / "with-plain-copies.txt"
             with (

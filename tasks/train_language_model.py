@@ -58,9 +58,9 @@ def main() -> None:
     settings = load_params().evaluation
     why = None
     if settings.language_model != NgramModel.name:
-        why = "made elsewhere, nothing to train"
+        why = "an external model, so nothing is trained"
     elif not pq.read_metadata(require(paths.TOKENS, "sample_corpus")).num_rows:
-        why = "there is no corpus, so there is none, and perplexity is not measured"
+        why = "there is no corpus, so no language model is trained, and perplexity is not measured"
     if why is not None:
         with atomic_directory(paths.LANGUAGE_MODEL) as folder:
             write_json(

@@ -68,6 +68,6 @@ def test_a_wrong_folder_argument_or_kind_says_what_to_do(tmp_path):
         with pytest.raises(lexveil.RequestError, match=says):
             lexveil.privatize(TEXTS, **HOW, **wrong, epsilon=1.0)
     with pytest.raises(
-        lexveil.RequestError, match=r"source: a list; give the path of a file or folder"
+        lexveil.RequestError, match=r"source: is a list; give the path of a file or folder"
     ):
         lexveil.inspect(TEXTS)

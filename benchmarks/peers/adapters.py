@@ -3,10 +3,10 @@
     python adapters.py SPEC.json OUT
 
 The script needs NumPy and the peer. The peer is imported once. Each task, which is one mechanism,
-is a fork of that process, so that its time and memory are its own, and writes OUT/NUMBER.json. An
-adapter builds a function from the words of a sentence to the words of the output, by the peer's own
-public functions and with its defaults; the docstring of an adapter names anything else that the
-peer gets.
+is a fork of that process, so that its time and memory are measured alone, and writes
+OUT/NUMBER.json. An adapter builds a function from the words of a sentence to the words of the
+output, by the peer's own public functions and with its defaults; the docstring of an adapter names
+anything else that the peer gets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any
 Words = list[str]
 Rewrite = Callable[[Words], Words]
 FAILED = "(failed)"  # output word if a peer raises an error
-TOGETHER = 20  # copies of a word in one call for samples
+TOGETHER = 20  # copies of a word in one call that draws samples
 
 
 @dataclass
@@ -78,11 +78,10 @@ def mldp_text(spec: dict[str, Any]) -> Peer:
 
 
 def dp_diffractor(spec: dict[str, Any]) -> Peer:
-    """Adapter of dp-diffractor, with the benchmark's vectors in place of those that it would
-    download, and words split at spaces.
+    """Adapter of dp-diffractor, with the benchmark's vectors instead of the vectors that the peer
+    would download, and words split at spaces.
 
-    The tokenizer and the stop words of NLTK are data that no package holds; the stop words are
-    ours.
+    NLTK's tokenizer and stop words are data that no package contains; the stop words are Lexveil's.
     """
     import numpy as np
 
@@ -99,11 +98,11 @@ def dp_diffractor(spec: dict[str, Any]) -> Peer:
         core.DiffractorConfig(epsilon=spec["epsilon"], method=method, verbose=False), [name]
     )
     peer.detok.detokenize = " ".join  # joining words is NLTK's
-    # Its processes find their lists by process numbers, which begin at 1 only for the first
+    # The peer's processes find their lists by process numbers, which begin at 1 only for the first
     # processes of a program.
     setattr(multiprocessing.process, "_process_counter", itertools.count(1))  # noqa: B010
-    # In its processes every word waits for another process; its function for one word is the same
-    # here.
+    # In the peer's processes every word waits for another process; the peer's function for one word
+    # does the same work.
     order = peer.mgr.lists[0]
     places = peer.mgr.word_to_idx[0]
     core._RESOURCES = {
@@ -260,7 +259,7 @@ def processor_time() -> float:
 
 
 def safely(rewrite: Rewrite, words: Words) -> Words:
-    """Return the output of a peer; an error of the peer is a result, too."""
+    """Return the output of a peer; if the peer raises an error, return that error as the output."""
     try:
         return rewrite(words)
     except Exception:
@@ -308,7 +307,9 @@ def samples(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def done(task: dict[str, Any]) -> dict[str, Any]:
-    """Measure, sample, and rewrite a few sentences for the comparison with another process."""
+    """Measure speed, draw samples, and rewrite a few sentences for the comparison with another
+    process.
+    """
     found: dict[str, Any] = {}
     if task["seconds"]:
         found = throughput(task)

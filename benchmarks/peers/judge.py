@@ -1,4 +1,4 @@
-"""Judgement of a peer's output by its words alone."""
+"""Verdict about a peer's output, from the words of the output alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONFIDENCE = 0.999  # confidence of each audit
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Shares of words by their fate; None if input and output cannot be aligned.
+    """Shares of words by what happened to them; None if input and output cannot be aligned.
 
     Attributes:
         clear: share of the words outside the vocabulary that stayed unchanged.
@@ -32,7 +32,7 @@ class Shares:
 
 
 def shares(sentences: Sentences, out: Sentences, vocabulary: Collection[str]) -> Shares:
-    """Compare sentences with their outputs, word by word if they are equally long."""
+    """Compare sentences with their outputs, word by word if they have the same length."""
     known = [0, 0]
     same = [0, 0]
     n = lost = added = 0
@@ -72,7 +72,8 @@ def black_box(
     distances: Callable[[Ids, Ids], Floats],
     epsilon: float,
 ) -> SampledResult:
-    """Search for a loss above ε·d between the words that have draws; each word has equally many.
+    """Search for a loss above ε·d between the words of the audit; each word has the same number of
+    draws.
 
     An output that is not one of the words, such as an error, is an output like any other.
     """
@@ -87,10 +88,10 @@ def black_box(
 
 
 def verdict(results: Sequence[SampledResult], samples: int, repeats: bool) -> str:
-    """Return whether the claim was found to be broken, in words."""
+    """Return in words whether a violation of the claim was found."""
     broken = [one for one in results if one.violation]
     tried = ", ".join(f"{one.claimed:g}" for one in results)
-    said = f"no violation seen at {samples:,} samples of a word (ε = {tried})"
+    said = f"no violation seen with {samples:,} samples of a word (ε = {tried})"
     if broken:
         worst = max(broken, key=lambda one: one.audited / one.claimed)
         said = f"VIOLATED: loss above {worst.audited:.3g}·d at ε = {worst.claimed:g}"

@@ -1,8 +1,8 @@
-"""Functions of CLMLDP as its paper prints them (Algorithms 1 to 3); there is no package of them.
+"""Functions of CLMLDP as its paper prints them (Algorithms 1 to 3); no package contains them.
 
 The errors of the pseudocode are kept, because their effect on a text is measured: after a single
-word Algorithm 1 advances by three words, and Algorithm 2 takes a word that occurs twice for a word
-that is matched. The module needs only NumPy.
+word Algorithm 1 advances by three words, and Algorithm 2 treats a word that occurs twice as matched
+already. The module needs only NumPy.
 """
 
 from __future__ import annotations

@@ -1,3 +1,1 @@
-"""Writes the sentences of the packaged bank with a public language model, and chooses among
-them.
-"""
+"""Writes sentences for the packaged bank with a public language model, and chooses among them."""

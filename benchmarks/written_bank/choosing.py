@@ -1,5 +1,5 @@
-"""The choice of sentences among what a language model wrote: those that are fit for a bank, name
-nobody, repeat no public text and are likely.
+"""Choice of sentences from the texts of a language model: the sentences that are suitable for a
+bank, name nobody, repeat no public text and are likely.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from lexveil.lab.data.public_sentences import PublicTexts, candidates, choose
 from lexveil.lab.data.sentence_choice import Choice
 from lexveil.lab.modelling.screening import FIRST_NAMES, census
 
-COPIED = 8  # words in a row that a sentence shares with no public text
-REPEATED = 3  # words in a row that stand in a sentence once
-# capitals within a sentence: everything else may be a name
+COPIED = 8  # a sentence shares no sequence of this many words with a public text
+REPEATED = 3  # no sequence of this many words occurs twice in a sentence
+# words that may have a capital within a sentence; any other capital may begin a name
 PLAIN = frozenset(
     "i i'm i'd i'll i've ok tv monday tuesday wednesday thursday friday saturday sunday january "
     "february march april june july august september october november december english french "
     "spanish german italian chinese japanese mexican indian american british christmas internet "
     "dvd pc usb".split()
 )
-# subjects that a sentence from nowhere should not bring into a text of somebody else
+# subjects that a random sentence should not bring into another person's text
 GRAVE = re.compile(
     r"\b(kill\w*|suicid\w*|murder\w*|rap(e|ed|ist)|dead|die[sd]?|dying|death\w*|gun\w*|bomb\w*|"
     r"weapon\w*|violen\w*|jail\w*|prison\w*|arrest\w*|drugs|drunk\w*|sex\w*|porn\w*|naked|"
@@ -42,7 +42,7 @@ GRAVE = re.compile(
     r"islam\w*|god|cancer|hiv|aids|miscarr\w*|abus\w*|stupid|idiot\w*)\b",
     re.IGNORECASE,
 )
-# two numbers in a row, which could be a number to call
+# two numbers in a row, which could be a telephone number
 NUMBERS = re.compile(r"[0-9][ .-]+[0-9]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
@@ -52,8 +52,8 @@ Screen = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The sentences of a bank, text and n_words, the likeliest first; and how many others were left
-    out, by the reason.
+    """The sentences of a bank, with columns text and n_words, the likeliest first; and the number
+    of sentences that were left out, by the reason.
     """
 
     table: pa.Table
@@ -61,12 +61,12 @@ class Chosen:
 
 
 def chosen(written: Path, public: Sequence[Path], size: int, least: float) -> Chosen:
-    """Choose sentences of a file of texts.
+    """Choose sentences from a file of texts.
 
     Args:
         written: JSON lines with the text and the log likelihoods of its pieces.
-        public: texts that nothing is copied from, compressed JSON lines.
-        least: the mean log likelihood of the pieces of a text, at least.
+        public: compressed JSON lines with texts from which no sentence may be copied.
+        least: smallest mean log likelihood of the pieces of a text.
     """
     model = Model.load(name="en")
     lexicon = model.lexicon(STRATEGY)
@@ -75,7 +75,7 @@ def chosen(written: Path, public: Sequence[Path], size: int, least: float) -> Ch
     found = candidates(texts, lexicon, screened_words(choice.parts(lexicon.language)))
     with duckdb_session.session(model.configuration.machine) as con:
         fit = choose(con, [texts], lexicon, choice)
-    left_out = {"not fit for a bank, or there already": len(found) - len(fit)}
+    left_out = {"not suitable for a bank, or a duplicate": len(found) - len(fit)}
     likelihood = dict[str, float]()
     for text, weight in zip(found["text"].to_pylist(), found["weight"].to_pylist(), strict=True):
         likelihood[text.lower()] = max(weight, likelihood.get(text.lower(), 0.0))
@@ -92,8 +92,8 @@ def chosen(written: Path, public: Sequence[Path], size: int, least: float) -> Ch
 
 
 def has_name(text: str, names: Set[str]) -> bool:
-    """Whether a sentence begins with one of the first names, or has a capital within that may be
-    one of a name.
+    """Return whether a sentence begins with one of the first names, or has a capital inside that
+    may begin a name.
     """
     first, *others = _WORD.findall(text)
     return first.lower() in names or any(
@@ -102,21 +102,21 @@ def has_name(text: str, names: Set[str]) -> bool:
 
 
 def is_torn(text: str) -> bool:
-    """Whether a sentence has no capital to begin with, or has a quotation, a bracket or a colon,
-    which may be half of something.
+    """Return whether a sentence may be incomplete: it does not begin with a capital, or has a
+    quotation, a bracket or a colon.
     """
     return text[0].islower() or re.search(r'["“”()*:;]', text) is not None
 
 
 def repeats(text: str) -> bool:
-    """Whether the same words stand in a sentence twice."""
+    """Return whether a sequence of words occurs twice in a sentence."""
     words = _WORD.findall(text.lower())
     grams = _grams(words, REPEATED)
     return len(set(grams)) < len(grams) or any(a == b for a, b in pairwise(words))
 
 
 def copied(texts: Iterable[str], public: Sequence[Path]) -> set[str]:
-    """The sequences of ``COPIED`` words of some sentences that stand in public texts."""
+    """Return the sequences of ``COPIED`` words of some sentences that occur in public texts."""
     wanted = _phrases(texts)
     found = set[str]()
     for file in public:
@@ -127,17 +127,19 @@ def copied(texts: Iterable[str], public: Sequence[Path]) -> set[str]:
 
 
 def _screens(texts: Sequence[str], public: Sequence[Path]) -> dict[str, Screen]:
-    """The reasons to leave out a sentence."""
+    """Return the checks by which a sentence is left out, by the reason."""
     names = census(*FIRST_NAMES) - STOP_WORDS
     examples = [text for kind in kinds() for _, text in kind.examples]
     taken = _phrases(examples) | copied(texts, public)
     return {
         "may name somebody": lambda text: has_name(text, names),
-        "of a grave subject": lambda text: GRAVE.search(text) is not None,
+        "about a grave subject": lambda text: GRAVE.search(text) is not None,
         "two numbers in a row": lambda text: NUMBERS.search(text) is not None,
-        "part of something": is_torn,
-        "says the same twice": repeats,
-        "of an example or a public text": lambda text: not taken.isdisjoint(_phrases([text])),
+        "part of a sentence": is_torn,
+        "repeats words": repeats,
+        "copied from an example or a public text": lambda text: (
+            not taken.isdisjoint(_phrases([text]))
+        ),
     }
 
 
@@ -151,17 +153,17 @@ def _grams(words: Sequence[str], n: int) -> list[str]:
 
 
 def _written(text: str, given: int) -> str:
-    """A text without its first sentence, where the model wrote no word of it.
+    """Return a text without its first sentence, if the model wrote no word of that sentence.
 
     Args:
-        given: bytes of the opening.
+        given: bytes of the opening, which the prompt contains.
     """
     own = text.encode()[given:].decode()
     return own[1:] if own[:1] in {".", "?", "!"} else text
 
 
 def _read(file: Path) -> PublicTexts:
-    """The texts that were written; each weighs as its pieces were likely on average."""
+    """Return the written texts; the weight of a text is the mean likelihood of its pieces."""
     texts = list[str]()
     weights = list[float]()
     with file.open(encoding="utf-8") as lines:

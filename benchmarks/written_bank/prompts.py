@@ -1,8 +1,8 @@
-"""Prompts of the language model, which ask for texts of eight kinds about many subjects.
+"""Prompts of the language model, which request texts of eight kinds about many subjects.
 
-A prompt is a list of examples of one kind and the head of one text more, which names its subject.
-It follows from the seed and the number of the text alone. The examples are in this repository
-(kinds.yaml); texts of others stand in no prompt.
+A prompt is a list of examples of one kind, followed by the head of one more text, which names its
+subject. It depends on the seed and the number of the text alone. The examples are in this
+repository (kinds.yaml); no prompt contains texts of others.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 import yaml
 
 KINDS = Path(__file__).with_name("kinds.yaml")
-EXAMPLES = 3  # before the text that is written
-SHARED = 64  # texts of a kind, one after the other, that have the same examples
-OPENED = 0.5  # of the texts: how many have their first words given
+EXAMPLES = 3  # stands before the text that the model writes
+SHARED = 64  # number of consecutive texts of a kind that have the same examples
+OPENED = 0.5  # share of the texts whose first words are given
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Kind:
 
     Attributes:
         title: the line above the examples.
-        openings: first words, with {} where the subject stands.
-        examples: subject and text of each.
+        openings: first words of a text, with {} in the place of the subject.
+        examples: subject and text of each example.
     """
 
     title: str
@@ -42,10 +42,10 @@ class Prompt:
     """The words that the language model reads before it writes a text.
 
     Attributes:
-        number: of the text.
-        examples: the beginning, which other texts share.
-        head: the rest, without the opening.
-        opening: the first words of the text, or nothing.
+        number: number of the text.
+        examples: the start of the prompt, which other texts share.
+        head: the rest of the prompt, without the opening.
+        opening: the first words of the text, or empty.
     """
 
     number: int
@@ -55,7 +55,7 @@ class Prompt:
 
 
 def kinds() -> list[Kind]:
-    """All kinds of text."""
+    """Return all kinds of text."""
     read = yaml.safe_load(KINDS.read_text(encoding="utf-8"))
     return [
         Kind(
@@ -69,17 +69,17 @@ def kinds() -> list[Kind]:
 
 
 def head(subject: str) -> str:
-    """The words before a text about a subject."""
+    """Return the words before a text about a subject."""
     return f"{subject[:1].upper()}{subject[1:]}:"
 
 
 def fingerprint() -> str:
-    """The sha256 of everything that prompts are made of."""
+    """Return the sha256 of everything from which prompts are made."""
     return hashlib.sha256(KINDS.read_bytes()).hexdigest()
 
 
 def prompt(number: int, seed: int, among: Sequence[Kind]) -> Prompt:
-    """The prompt of a text."""
+    """Return the prompt of a text."""
     which = number % len(among)
     kind = among[which]
     block = number // (len(among) * SHARED)

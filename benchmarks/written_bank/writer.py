@@ -1,8 +1,8 @@
 """A language model that continues many prompts at once on one processor, by llama.cpp.
 
-Each text is a sequence of one batch; texts that begin alike copy the state after their common
+Each text is a sequence of one batch. Texts with the same beginning copy the state after this
 beginning. The package's weights of 4 bits are unpacked to 16 bits first: products of 16 bits are
-several times faster where the processor has instructions for them.
+several times faster if the processor has instructions for them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from lexveil.base.errors import RequestError
 from lexveil.base.types import Floats
 
 START = "<|endoftext|>"  # separates texts in the model's training data
-ROOM = 256  # pieces of a prompt and its text
+ROOM = 256  # largest number of pieces of a prompt and its text
 BATCH = 1024  # pieces that are read at a time
-MOST = 50  # pieces of a text
-WIDTH = 7.5  # nats below the likeliest piece: what is less likely is never drawn
-REPEATED = 4  # pieces: a text that has so many in a row twice ends
-BF16 = 32  # number of the type in llama.cpp
+MOST = 50  # largest number of pieces of a text
+WIDTH = 7.5  # pieces more than this number of nats below the likeliest piece are never drawn
+REPEATED = 4  # a text ends if it repeats this number of pieces
+BF16 = 32  # number of the 16-bit type in llama.cpp
 
 
 @dataclass(slots=True)
@@ -33,10 +33,10 @@ class Draft:
     """A text that is being written.
 
     Attributes:
-        waiting: pieces that the model has not read.
-        at: the number of pieces that it has read.
-        pieces: what was drawn.
-        nats: the log likelihood of each of them.
+        waiting: pieces that the model has not read yet.
+        at: number of pieces that the model has read.
+        pieces: the drawn pieces.
+        nats: log likelihood of each drawn piece.
     """
 
     prompt: Prompt
@@ -47,7 +47,9 @@ class Draft:
     nats: list[float] = field(default_factory=list)
 
     def draw(self, logits: Floats, temperature: float, top: float) -> int:
-        """Draw the next piece among the likeliest ones, which have ``top`` of the chance."""
+        """Draw the next piece among the likeliest pieces that together have the probability
+        ``top``.
+        """
         likely = np.flatnonzero(logits > logits.max() - WIDTH)
         weights = logits[likely].astype(np.float64) - logits.max()
         total = np.log(np.exp(weights).sum())
@@ -61,7 +63,7 @@ class Draft:
         return int(likely[drawn])
 
     def repeats(self) -> bool:
-        """Whether the last pieces were written before."""
+        """Return whether the last pieces repeat earlier ones."""
         last = self.pieces[-REPEATED:]
         earlier = self.pieces[: -REPEATED + 1]
         return len(last) == REPEATED and any(
@@ -70,7 +72,7 @@ class Draft:
 
 
 class Writer:
-    """A model of a file, which writes ``n_texts`` texts at once."""
+    """A model from a file, which writes ``n_texts`` texts at once."""
 
     def __init__(self, weights: Path, n_texts: int, n_kinds: int) -> None:
         self._llama = llama = load_llama()
@@ -98,7 +100,9 @@ class Writer:
     def write(
         self, prompts: Iterator[Prompt], seed: int, temperature: float, top: float
     ) -> Iterator[tuple[Prompt, list[bytes], list[float]]]:
-        """Write a text for each prompt; yields the pieces of each, and their log likelihoods."""
+        """Write a text for each prompt; yield the pieces of each text, and their log
+        likelihoods.
+        """
         slots: list[Draft | None] = [self._begin(i, prompts, seed) for i in range(self._n_texts)]
         while any(slots):
             for number, logits in self._read(slots):
@@ -116,7 +120,7 @@ class Writer:
                     slots[number] = self._begin(number, prompts, seed)
 
     def _begin(self, slot: int, prompts: Iterator[Prompt], seed: int) -> Draft | None:
-        """Put the next prompt into a slot; nothing if there is none."""
+        """Put the next prompt into a slot; return None if there is no prompt left."""
         prompt = next(prompts, None)
         if prompt is None:
             return None
@@ -134,7 +138,7 @@ class Writer:
         )
 
     def _remember(self, kind: int, examples: str) -> None:
-        """Read the common beginning of the prompts of a kind."""
+        """Read the common beginning of the prompts of a kind, and keep the state after it."""
         sequence = self._n_texts + kind
         self._llama.llama_memory_seq_rm(self._memory, sequence, -1, -1)
         pieces = self._cut(START + examples)
@@ -146,8 +150,8 @@ class Writer:
         self._lengths[kind] = len(pieces)
 
     def _read(self, slots: Sequence[Draft | None]) -> list[tuple[int, Floats]]:
-        """Read what waits in all slots, and return the logits after each. They are copied, because
-        reading anything else replaces them.
+        """Read the waiting pieces of all slots, and return the logits after each slot. The logits
+        are copied, because the next read replaces them.
         """
         self._batch.n_tokens = 0
         ends = []
@@ -183,7 +187,7 @@ class Writer:
         given = text.encode()
         pieces = (self._llama.llama_token * ROOM)()
         n = self._llama.llama_tokenize(self._vocab, given, len(given), pieces, ROOM, 0, 1)
-        assert n > 0, "a prompt is longer than the room"
+        assert n > 0, "a prompt is longer than the context of the model"
         return list(pieces[:n])
 
     def _bytes(self, piece: int) -> bytes:
@@ -193,7 +197,9 @@ class Writer:
 
 
 def unpacked(packed: Path, folder: Path) -> Path:
-    """The weights of a file with 16 bits each, written once into a folder."""
+    """Return a file with the weights unpacked to 16 bits each, which is written once into a
+    folder.
+    """
     file = folder / f"{packed.stem}-bf16.gguf"
     if file.exists():
         return file
@@ -209,11 +215,11 @@ def unpacked(packed: Path, folder: Path) -> Path:
 
 
 def _ignore(*_: object) -> None:
-    """Take a line of llama.cpp's log."""
+    """Discard a line of llama.cpp's log."""
 
 
 def load_llama() -> Any:
-    """The functions of llama.cpp.
+    """Return the functions of llama.cpp.
 
     Raises:
         RequestError: if the package is not installed.

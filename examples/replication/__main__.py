@@ -1,7 +1,8 @@
-"""Remake a paper's tables and figures on public sets, and set ours beside theirs, cell by cell.
+"""Reproduce a paper's tables and figures on public data sets, and show our values beside the
+paper's, cell by cell.
 
     python -m examples.replication PROJECT --paper clmldp --sets FOLDER --corpus FOLDER
-    python -m examples.replication PROJECT      # writes the page of one that ran
+    python -m examples.replication PROJECT      # only writes the page of an earlier run
 
 FOLDER of --sets holds data sets such as sst2.parquet, with columns text, text_b, label, attribute
 and split (examples.replication.bring makes them). The page is PROJECT/replication.md.
@@ -27,7 +28,9 @@ def parser_of_arguments() -> argparse.ArgumentParser:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("project", type=Path)
     parser.add_argument("--paper", choices=presets.PAPERS, help="whose tables")
-    parser.add_argument("--sets", type=Path, metavar="FOLDER", help="public sets, *.parquet")
+    parser.add_argument(
+        "--sets", type=Path, metavar="FOLDER", help="folder of public data sets, *.parquet"
+    )
     parser.add_argument("--corpus", type=Path, metavar="PATH", help="texts to learn from")
     parser.add_argument("--vectors", type=Path, metavar="FILE", help="word vectors of S1: GloVe, …")
     parser.add_argument(
@@ -36,7 +39,7 @@ def parser_of_arguments() -> argparse.ArgumentParser:
         metavar="FOLDER",
         help="MiniLM, and the models in FOLDER/classifier and FOLDER/gpt2",
     )
-    parser.add_argument("--texts", type=int, metavar="N", help="of each set")
+    parser.add_argument("--texts", type=int, metavar="N", help="number of texts of each set")
     parser.add_argument("--epsilons", type=float, nargs="+", default=[], metavar="EPSILON")
     parser.add_argument("--mechanisms", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--full", action="store_true", help="all texts and all ε of the paper")
@@ -51,7 +54,7 @@ def prepared(options: argparse.Namespace) -> None:
     """
     if options.paper is None or options.sets is None:
         raise RequestError(
-            "--paper and --sets go together; name both, or neither for the page alone"
+            "--paper and --sets go together; give both, or neither to write the page only"
         )
     if options.project.exists() and any(options.project.iterdir()):
         raise RequestError(f"{options.project} is not empty; name a new folder")
@@ -63,7 +66,7 @@ def prepared(options: argparse.Namespace) -> None:
     if options.neural is not None:
         presets.check_neural(options.neural)
     if options.vectors is not None and not options.vectors.is_file():
-        raise RequestError(f"{options.vectors} is not there; name a file of word vectors")
+        raise RequestError(f"{options.vectors} does not exist; name a file of word vectors")
     texts = None if options.full else options.texts or preset.texts
     request = presets.ReplicationRequest(
         paper=options.paper,

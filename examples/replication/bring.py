@@ -1,10 +1,10 @@
-"""Bring a public data set into the form that the replication reads: one Parquet file.
+"""Convert a public data set to the form that the replication reads: one Parquet file.
 
     python -m examples.replication.bring stsb STS-B --into FOLDER
     python -m examples.replication.bring yelp reviews.csv --into FOLDER --attribute user_id
 
 A GLUE task is read in the form of its archive: a folder with train.tsv and dev.tsv. Any other set
-is a file of texts with a heading: CSV, TSV, JSONL or Parquet. FOLDER/NAME.parquet then has the
+is a file of texts with column names: CSV, TSV, JSONL or Parquet. FOLDER/NAME.parquet then has the
 columns split, text, text_b, label and attribute.
 """
 
@@ -35,8 +35,8 @@ class GlueTask:
     """Layout of the files of one GLUE task.
 
     Attributes:
-        folder: name of its folder in the archive of GLUE.
-        text, text_b, label: headings; numbers of columns if the files have no heading.
+        folder: name of the task's folder in the archive of GLUE.
+        text, text_b, label: names of the columns; numbers if the files have no column names.
         dev: name of the file of the validation split.
     """
 
@@ -71,7 +71,7 @@ OTHERS: Mapping[str, str] = {
 
 
 def command_for(name: str, folder: Path) -> str:
-    """Return the command that brings a data set, for a message."""
+    """Return the command that converts a data set, for a message."""
     if name in GLUE:
         source = GLUE[name].folder
         return f"python -m examples.replication.bring {name} {source} --into {folder}"
@@ -137,22 +137,22 @@ def _check_score(score: str, where: str) -> None:
     except ValueError:
         is_score = False
     if not is_score:
-        raise RequestError(f"{where}: score {score!r} is no number from 0 to 5")
+        raise RequestError(f"{where}: score {score!r} is not a number from 0 to 5")
 
 
 def read_table(file: Path, columns: Mapping[str, str]) -> pa.Table:
-    """Read a file of texts with a heading, and rename its columns; split at random if it has no
-    split.
+    """Read a file of texts with column names, and rename its columns. Split the texts at random if
+    the file has no split.
 
     Args:
         file: CSV, TSV, JSONL or Parquet.
-        columns: names in the file, by the names here.
+        columns: name in the file of each column of the result.
 
     Raises:
-        RequestError: if the file is missing, has another form, or lacks a column that was named.
+        RequestError: if the file is missing, has another form, or lacks a named column.
     """
     if not file.is_file():
-        raise RequestError(f"{file} is not there; name a file of texts")
+        raise RequestError(f"{file} does not exist; name a file of texts")
     suffix = file.suffix.lower()
     if suffix == ".parquet":
         table = pq.read_table(file)
@@ -163,7 +163,7 @@ def read_table(file: Path, columns: Mapping[str, str]) -> pa.Table:
     elif suffix in (".jsonl", ".json"):
         table = pyarrow.json.read_json(file)
     else:
-        raise RequestError(f"{file}: is no CSV, TSV, JSONL or Parquet file; convert it")
+        raise RequestError(f"{file}: is not a CSV, TSV, JSONL or Parquet file; convert it")
     absent = [name for here, name in columns.items() if name != here]
     absent = [name for name in [*absent, columns["text"]] if name not in table.column_names]
     if absent:

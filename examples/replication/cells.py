@@ -64,7 +64,7 @@ def reason_of(figure: Literature, settings: RunSettings) -> str:
     """Return the reason why a printed figure has no measured counterpart."""
     absent = [name for name in figure.datasets if name not in settings.datasets]
     if absent and figure.dataset != "words":
-        return f"data set {' and '.join(absent)} is not at hand"
+        return f"data set {' and '.join(absent)} is not available"
     if figure.mechanism not in (ANY, NONE):
         name = f"{figure.mechanism}-{figure.variant}" if figure.variant else figure.mechanism
         bases = {one.partition("-")[0] for one in settings.mechanisms}
@@ -72,20 +72,20 @@ def reason_of(figure: Literature, settings: RunSettings) -> str:
             return f"{figure.mechanism} is not in the grid"
         if figure.variant.startswith("lists") and name not in settings.mechanisms:
             if figure.variant == LISTS_OF_ONE:
-                return "L2 is L0 where there is one embedding; run with --full or --vectors"
+                return "L2 equals L0 if there is one embedding; run with --full or --vectors"
             return f"{name} is not in the grid"
     if figure.epsilon and figure.epsilon not in settings.epsilons:
         return f"ε {figure.epsilon:g} is not in the grid; run with --full or --epsilons"
     if figure.strategy not in (ANY, NONE) and figure.strategy not in settings.strategies:
         return f"{figure.strategy} is not in the grid"
     if "utility" in figure.measure or figure.measure == "relative_gain":
-        return "the data set has no label here"
+        return "the data set has no label in this project"
     return "it was not measured"
 
 
 @dataclass(frozen=True, slots=True)
 class CellCount:
-    """Number of printed cells of a table, and of those that were remade."""
+    """Number of printed cells of a table, and number of those cells that were reproduced."""
 
     place: str
     printed: int
@@ -97,7 +97,7 @@ def counts(cells: Sequence[PrintedCell], others: Mapping[str, tuple[int, int]]) 
 
     Args:
         cells: the printed figures with our values.
-        others: cells that are not figures, (printed, remade) by table.
+        others: numbers of cells that are not figures, (printed, reproduced), by table.
     """
     printed = Counter(cell.figure.place for cell in cells)
     remade = Counter(cell.figure.place for cell in cells if cell.ours is not None)
@@ -136,9 +136,10 @@ def reasons_table(cells: Sequence[PrintedCell]) -> Table:
 
 
 def beside_table(cells: Sequence[PrintedCell]) -> Table:
-    """Return the remade cells of one printed table; our row is followed by the paper's row.
+    """Return the reproduced cells of one printed table; each row of ours is followed by the paper's
+    row.
 
-    A row without a remade cell is left out; its reason is in ``reasons_table``.
+    A row without a reproduced cell is left out; its reason is in ``reasons_table``.
     """
     lines: dict[tuple[str, ...], list[PrintedCell]] = {}
     clean: dict[tuple[str, str], PrintedCell] = {}

@@ -3,8 +3,8 @@ numbers do.
 
 Each claim is a set of comparisons "this is at most that". A comparison that contradicts the claim
 by less than the spread (the standard errors of both sides together) may be chance, and is counted
-separately. A claim holds, does not hold, or cannot be told: then it was not measured, or the
-evidence against it may be chance.
+separately. The verdict is "holds", "does not hold" or "cannot be told"; the last one means that the
+claim was not measured, or that the evidence against it may be chance.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ FROM_EPSILON = 5.0  # smallest ε at which the strategies must be in order
 LISTS_BY = (1.0, 3.0)  # epsilons at which one-dimensional methods must be similar
 HIGH = 0.5  # a cosine closer to that of the same text than to that of an unrelated text
 GEOMETRIC = LISTS[0]
-SMALL = 5.0  # largest ε at which CLMLDP finds words easier to read
-LARGE = 10.0  # smallest ε at which CLMLDP finds collocations better
+SMALL = 5.0  # largest ε at which words are easier to read according to CLMLDP
+LARGE = 10.0  # smallest ε at which collocations are better according to CLMLDP
 GUESSING_TO = 2.0  # TEM: largest ε at which an attacker can only guess
 FORMAL_TO = 4.0  # TEM: smallest ε without useful formal privacy
 NEAR = 0.03
@@ -74,7 +74,9 @@ class Comparison:
 
     @property
     def spread(self) -> float | None:
-        """Standard error of the gap, as if both sides were independent; None if neither has one."""
+        """Standard error of the gap, if both sides are independent; None if neither has a standard
+        error.
+        """
         errors = [side.error for side in (self.lesser, self.greater) if side.error is not None]
         return math.hypot(*errors) if errors else None
 
@@ -85,15 +87,15 @@ class Comparison:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the comparison supports the claim by the spread or more; without a known spread,
-        whether it supports the claim at all.
+        """Whether the comparison supports the claim by the spread or more; if the spread is
+        unknown, whether it supports the claim at all.
         """
         return self.gap > 0 and (self.spread is None or self.gap >= self.spread)
 
     @property
     def is_beyond(self) -> bool:
-        """Whether the comparison contradicts the claim by the spread or more; without a known
-        spread, whether it contradicts the claim at all.
+        """Whether the comparison contradicts the claim by the spread or more; if the spread is
+        unknown, whether it contradicts the claim at all.
         """
         return self.is_against and (self.spread is None or -self.gap >= self.spread)
 
@@ -152,13 +154,13 @@ class ReplicationClaim:
 
     @property
     def evidence(self) -> str:
-        """The comparison that contradicts the claim most, or that supports it least, with its
+        """The comparison that contradicts the claim most, or else supports it least, with its
         numbers.
         """
         if not self.comparisons:
             return self.missing
         worst = min(self.comparisons, key=lambda one: one.gap)
-        spread = "spread not known" if worst.spread is None else f"spread {worst.spread:.3f}"
+        spread = "spread unknown" if worst.spread is None else f"spread {worst.spread:.3f}"
         kind = "largest shortfall" if worst.is_against else "smallest margin"
         sides = f"{worst.lesser.mean:.3f} and {worst.greater.mean:.3f}"
         chance = "may be chance: " if self.verdict == "cannot be told" else ""
@@ -218,7 +220,7 @@ def claims_of(
 
 
 def figure_1_is_met(known: Measured) -> ReplicationClaim:
-    """Claim: the ε of each token of Figure 1 is equal to the printed digits."""
+    """Claim: the ε of each token of Figure 1 equals the printed digits."""
     comparisons = []
     for strategy, printed in FIGURE_1_BUDGETS.items():
         key = MeasureKey("token_budget", frozenset(["sentences"]), "any", "", strategy, 10.0)
@@ -229,7 +231,7 @@ def figure_1_is_met(known: Measured) -> ReplicationClaim:
         "A token of the example has the ε 1.67 in S1 and S2, and 2.5 in S3 and S4.",
         "CLMLDP Figure 1",
         comparisons,
-        "needs the collocations of a corpus that the example is cut by",
+        "needs the collocations of a corpus to segment the example",
     )
 
 
@@ -272,7 +274,7 @@ def cosine_rises(values_of: Mapping[str, Values]) -> ReplicationClaim:
 
 def strategies_in_order(values_of: Mapping[str, Values]) -> ReplicationClaim:
     """Claim: S3 ≥ S2 ≥ S1 in cosine at larger ε, because collocations lose less than words, and
-    more budget for each token loses less.
+    because each token gets more budget.
     """
     comparisons = []
     for dataset, of in values_of.items():
@@ -295,8 +297,8 @@ def strategies_in_order(values_of: Mapping[str, Values]) -> ReplicationClaim:
 
 
 def tem_keeps_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """Claim: TEM keeps at least the utility of MADLIB at the same ε, in the paper's setting:
-    trained on rewritten texts, evaluated on clean texts.
+    """Claim: TEM has at least the utility of MADLIB at the same ε, in the paper's setting:
+    classifiers trained on rewritten texts, evaluated on clean texts.
     """
     comparisons = []
     for dataset, of in values_of.items():
@@ -392,8 +394,8 @@ def _between_strategies(
     greater: str,
     epsilons: tuple[float, float],
 ) -> list[Comparison]:
-    """Return comparisons that a score of one strategy is at most that of another, at each ε of a
-    range.
+    """Return comparisons in which a score of one strategy must be at most the score of another, at
+    each ε of a range.
     """
     comparisons = []
     for dataset, of in values_of.items():
@@ -455,8 +457,8 @@ def greedy_keeps_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
 
 
 def vickrey_keeps_more_at_small_epsilon(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """Claim (the anomaly of Table 6): S1 of Vickrey keeps more utility at the smallest ε than at
-    the largest; the paper has 0.1 and 25.
+    """Claim (the anomaly of Table 6): Vickrey in S1 has more utility at the smallest ε than at the
+    largest; the paper has 0.1 and 25.
     """
     comparisons = []
     for dataset, of in values_of.items():
@@ -512,7 +514,7 @@ def attackers_guess_at_small_epsilon(values_of: Mapping[str, Values]) -> Replica
 
 
 def madlib_resists_longer(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """Claim: the membership AUC of MADLIB is at most that of TEM from ε 4 on."""
+    """Claim: the membership AUC of MADLIB is at most the AUC of TEM from ε 4 on."""
     comparisons = []
     for dataset, of in values_of.items():
         for mechanism, strategy, noise in keys_of(of):
@@ -524,7 +526,8 @@ def madlib_resists_longer(values_of: Mapping[str, Values]) -> ReplicationClaim:
                     f"{dataset}, {noise.title}, madlib and tem",
                 )
     return ReplicationClaim(
-        f"From ε {FORMAL_TO:g} on membership is inferred at most as well of MADLIB as of TEM.",
+        f"From ε {FORMAL_TO:g} on membership inference is at most as good against MADLIB as "
+        "against TEM.",
         "TEM Figure 1b",
         comparisons,
         "needs membership inference of both mechanisms",
@@ -551,7 +554,8 @@ def lists_keep_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
                         f"{dataset}, {noise.title}, {mechanism} and {own[0]}",
                     )
     return ReplicationClaim(
-        "The geometric 1-Diffractor keeps at least the utility of the others at equal ε, mostly.",
+        "In most runs the geometric 1-Diffractor has at least the utility of the others at "
+        "equal ε.",
         "1-Diffractor Table 3, Figure 3",
         comparisons,
         "needs the utility of runs with a 1-Diffractor and with others",
@@ -562,7 +566,7 @@ def lists_keep_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
 def geometric_keeps_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
     """Claim: the geometric 1-Diffractor keeps at least the utility of TEM on the same lists."""
     return ReplicationClaim(
-        "On the same lists geometric noise keeps at least the utility of TEM, mostly.",
+        "In most runs geometric noise has at least the utility of TEM on the same lists.",
         "1-Diffractor Table 1, Figure 2",
         _between_lists(values_of, UTILITY_MICRO),
         "needs the utility of both 1-Diffractors",
@@ -575,7 +579,8 @@ def geometric_hides_less(values_of: Mapping[str, Values]) -> ReplicationClaim:
     TEM on lists.
     """
     return ReplicationClaim(
-        "On the same lists the static attacker finds at least as much behind geometric noise.",
+        "On the same lists the static attacker is at least as good against geometric noise as "
+        "against TEM.",
         "1-Diffractor Table 4, Figure 5",
         _between_lists(values_of, STATIC_ACCURACY),
         "needs attacks on both 1-Diffractors",
@@ -734,8 +739,8 @@ def _is_cosine(name: str, key: Key, mechanism: str, strategy: str) -> bool:
 def _pair(
     of: Values, lesser: tuple[str, Key], greater: tuple[str, Key], where: str
 ) -> list[Comparison]:
-    """Return the comparison of two values of ``of``, by their keys; no comparison if one of them
-    is not known.
+    """Return the comparison of two values of ``of``, given their keys; return no comparison if one
+    of them is unknown.
     """
     low = of.get(lesser)
     high = of.get(greater)
@@ -743,11 +748,11 @@ def _pair(
 
 
 def _rising(where: str, line: Mapping[float, MeanSd], sign: int = 1) -> list[Comparison]:
-    """Compare each epsilon with the next, and the first with the last; a flat line gives no
-    comparisons, because it is no evidence.
+    """Compare each epsilon with the next, and the first with the last. A flat line gives no
+    comparison, because it is no evidence.
 
     Args:
-        where: what is compared, in words.
+        where: the compared quantity, in words.
         line: value by epsilon.
         sign: 1 if the line must rise, -1 if it must fall.
     """

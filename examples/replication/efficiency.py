@@ -2,7 +2,7 @@
 
 Source: 1-Diffractor, section 6: a random set of 1,000 words is perturbed; then the words of SST-2.
 Memory is the peak of allocations by NumPy and Python while 1,000 words are replaced at once,
-without the vectors and lists that were made before. Speed is measured on the same words one after
+without the vectors and lists that exist before. Speed is measured on the same words one after
 another, as in the paper's code, and on the words of SST-2 at once.
 """
 
@@ -34,7 +34,7 @@ from lexveil.lab.report.formatting import MeanSd
 from lexveil.lab.report.table import Column, Table
 
 N_WORDS = 1000
-N_PASSES = 5  # passes, of which the fastest counts
+N_PASSES = 5  # number of passes; the fastest counts
 EPSILON = 1.0
 SEED = 42
 DAY = 86_400.0  # seconds
@@ -62,7 +62,7 @@ class Efficiency:
 
 
 def measure_efficiency(params: Params) -> list[Efficiency]:
-    """Measure each mechanism of the grid once, mechanisms on lists with L0."""
+    """Measure each mechanism of the grid once; mechanisms on lists use L0."""
     source = OwnRun(Project.find(Path()))
     space = load_embedding("word")
     policy = Policy.of("S1", params.policy.stopwords, params.policy.punctuation, params.policy.oov)
@@ -77,7 +77,7 @@ def measure_efficiency(params: Params) -> list[Efficiency]:
 
 def _measure(name: str, mechanism: Mechanism, ids: Ids, tokens: Ids | None) -> Efficiency:
     rng = np.random.default_rng(SEED)
-    _replace(mechanism, ids[:10], rng)  # work that is done once: compiling, sorting
+    _replace(mechanism, ids[:10], rng)  # work that is done once: compilation, sorting
     tracemalloc.start()
     _replace(mechanism, ids, rng)
     peak = tracemalloc.get_traced_memory()[1]

@@ -34,7 +34,7 @@ STYLE = (
     ".s3{--s:#8c4fa8}.s4{--s:#a08000}.s5{--s:#b03060}.s6{--s:#444}.star{--s:#000}</style>"
 )
 TRIPLE = ("mrpc", "rte", "sst2")  # data sets averaged in 1-Diffractor Figure 3
-LEGEND = 15  # pixels between two names of the legend
+LEGEND = 15  # data sets whose average is 1-Diffractor Figure 3
 
 
 def svg(chart: Chart) -> str:

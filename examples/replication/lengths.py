@@ -1,10 +1,10 @@
-"""Average words of the texts of whole data sets, beside CLMLDP Table 8.
+"""Average words of the texts of whole data sets, in comparison with CLMLDP Table 8.
 
     python -m examples.replication.lengths SETS
 
 SETS is the folder of `NAME.parquet` that the presets read. Words are counted as for budgets:
 without punctuation, and only in the first text of a pair. The table has one row for each split of a
-data set and one for all of its splits.
+data set and one row for all of its splits.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def lengths_of(dataset: str, table: pa.Table) -> list[Length]:
 
 
 def markdown(lengths: Sequence[Length], printed: dict[str, float]) -> str:
-    """Return a table of lengths, with the deviation from the printed ones."""
+    """Return a table of lengths, with the deviation from the printed lengths."""
     lines = [
         "| data set | split | texts | words | with punctuation | Table 8 | deviation of words |",
         "| --- | --- | --- | --- | --- | --- | --- |",

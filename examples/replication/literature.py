@@ -1,4 +1,4 @@
-"""Figures that the papers print, for comparison with those of this project.
+"""Figures that the papers print, for comparison with the figures of this project.
 
 Sources: CLMLDP (Meisenbacher et al. 2024), Figure 1 and Tables 1 to 6 and 8; 1-Diffractor
 (Meisenbacher et al. 2024), Tables 1 to 5 and the values that its text gives for Figures 4 and 6;
@@ -8,7 +8,7 @@ their errors (CLMLDP Table 8 gives MRPC the same budget at ε 10 and 15). Two co
 4 differ: one has all figures of Yelp in four blocks without names; the other has the names of the
 blocks (S1 to S4 in order), both baselines of the adversary, and the static attacker and relative
 gain of Trustpilot. The utility and the adaptive attacker of Trustpilot, and the baselines of
-utility, can be read in neither copy. Other figures are drawings without numbers.
+utility, cannot be read in either copy. Other figures are drawings without numbers.
 
 published_neighbours.csv has CLMLDP Table 7. The outputs of CLMLDP Table 9 and of 1-Diffractor
 Tables 6 and 7 are texts of the papers and are not copied.
@@ -37,7 +37,7 @@ ANY = "any"  # a figure that does not depend on mechanism or strategy
 NONE = "none"
 _UNITS = {"percent": 100.0, "one": 1.0}
 
-# Names in published.csv for each of our scores.
+# Name in published.csv of each score of the report.
 MEASURES: Mapping[Score, tuple[str, ...]] = {
     UTILITY: ("utility_macro_f1",),
     UTILITY_MICRO: ("utility_micro_f1", "utility_accuracy"),
@@ -60,7 +60,7 @@ class Literature:
         paper: name of the paper.
         table: number of the table, or the figure that a section describes.
         dataset: name of the data set's file; the names of several averaged sets are joined by +.
-        mechanism, strategy: our names; none for clean texts.
+        mechanism, strategy: names as in params.yaml; `none` for clean texts.
         variant: settings of the mechanism, if the paper reports several.
         epsilon: base epsilon; 0 for clean texts.
         measure: name of the measure.
@@ -84,12 +84,12 @@ class Literature:
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """Data sets that the figure is averaged over."""
+        """Data sets over which the figure is averaged."""
         return tuple(self.dataset.split("+"))
 
     @property
     def share(self) -> MeanSd:
-        """Mean and deviation; percentages become shares of 1."""
+        """Mean and standard deviation; percentages are converted to shares of 1."""
         unit = _UNITS[self.unit]
         return MeanSd(self.value / unit, None if self.sd is None else self.sd / unit)
 

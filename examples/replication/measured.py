@@ -1,4 +1,4 @@
-"""Figures that a project measured, by the names that published.csv gives to them."""
+"""Figures that a project measured, under the names of published.csv."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OWN_PARAMETERS = ("lambda 0.2", "k 2")
 
 
 class MeasureKey(NamedTuple):
-    """Key of one measured figure; for clean texts epsilon is 0 and mechanism is none."""
+    """Key of one measured figure; for clean texts epsilon is 0 and mechanism is `none`."""
 
     measure: str
     datasets: frozenset[str]
@@ -79,7 +79,7 @@ def _key(measure: str, datasets: frozenset[str], run: Key) -> MeasureKey:
 
 
 def over_lists(known: Measured) -> Measured:
-    """Return the mean of each mechanism on lists over its list sets, and the best of both
+    """Return the mean of each mechanism on lists over its list sets, and the best value of both
     mechanisms.
     """
     means: dict[MeasureKey, list[float]] = {}
@@ -108,7 +108,9 @@ def planned(report: ReportData, epsilons: Sequence[float]) -> Measured:
 
 
 def replaced(statistics: Sequence[Mapping[str, Any]]) -> Measured:
-    """Return the share of draws that are another word, 1 − N_w / draws, by mechanism and ε."""
+    """Return the share of draws that differ from the source word, 1 − N_w / draws, by mechanism and
+    ε.
+    """
     found: Measured = {}
     for record in statistics:
         if record["segmentation"] != "word":

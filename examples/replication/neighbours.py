@@ -1,5 +1,5 @@
-"""CLMLDP Table 7: the nearest tokens of the paper's six tokens, and of six of ours of the same
-kinds.
+"""CLMLDP Table 7: the nearest tokens of the paper's six tokens, and of six tokens of our embedding
+of the same kinds.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def nearest(space: WordSpace, row: int) -> list[str]:
 
 
 def table_7() -> tuple[Table, int]:
-    """Return the six tokens of the paper with their neighbours and ours, and two tokens of each
-    length drawn at random from ours.
+    """Return a table of the paper's six tokens with the paper's neighbours and ours, and of two
+    tokens of each length, drawn at random from our embedding.
 
     Returns:
-        The table, and the number of neighbours found here for the paper's tokens.
+        The table, and the number of printed neighbours that our embedding finds, too.
     """
     space = load_embedding("gst")
     number = {token: row for row, token in enumerate(space.tokens)}

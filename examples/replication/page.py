@@ -1,4 +1,6 @@
-"""Page of a preset's run: settings, claims, cells, then each table with ours beside theirs."""
+"""Page of a preset's run: settings, claims, cells, then each table with our values beside the
+paper's.
+"""
 
 from __future__ import annotations
 
@@ -42,20 +44,21 @@ from lexveil.lab.report.table import Column, Table, epsilon_key
 
 FIGURES = Path("replication-figures")  # in the project
 NOTE = (
-    "Figures of the papers are as printed, slips too, measured with other models on texts "
-    "rewritten in other embeddings: compare how they change with ε, not their height. Percentages "
-    "are written as shares."
+    "Figures of the papers are as printed, including errors. They were measured with other "
+    "models on texts rewritten in other embeddings, so compare how they change with ε, not "
+    "their height. Percentages are written as shares."
 )
 SPREAD = (
-    "Spread: the standard errors of both sides together. That of a score comes from its trainings "
-    "and from the number of documents asked about, that of a cosine from its texts, that of N_w "
-    "and S_w from their quartiles over the words. Noise is drawn once per run, and so its luck is "
-    "not in the spread. Among many comparisons some exceed it by chance."
+    "Spread: the standard errors of both sides together. The standard error of a score comes "
+    "from its trainings and from the number of evaluated documents, that of a cosine from its "
+    "texts, that of N_w and S_w from their quartiles over the words. Noise is drawn once per "
+    "run, so the spread does not include its chance. Among many comparisons some exceed the "
+    "spread by chance."
 )
 # data sets without claims: STS-B has scores, not classes, and the examples are four sentences
 NO_CLAIM = (stsb.DATASET, sentences.DATASET)
-N_DRAWS = (20, 100)  # draws of each word in the trade-off: without --full, with it
-N_RUNS = (3, 100)  # runs behind the mean of a point: without --full, with it
+N_DRAWS = (20, 100)  # draws of each word in the trade-off: without and with --full
+N_RUNS = (3, 100)  # runs behind the mean of a point: without and with --full
 N_WORDS = 1000  # words of the trade-off, without --full
 EPSILONS_OF_TRADEOFF = (2.0, 5.0, 10.0, 25.0, 100.0)
 
@@ -69,7 +72,7 @@ def markdown(caption: str, table: Table, note: str = "") -> str:
 
 
 def settings_table(preset: Preset) -> Table:
-    """Return the paper's settings beside ours."""
+    """Return a table with the paper's settings and ours."""
     columns = [
         Column("setting", "setting"),
         Column("theirs", preset.paper),
@@ -89,7 +92,7 @@ def statement(report: ReportData, request: ReplicationRequest) -> str:
         f"{name} {space['n_tokens']:,} tokens" if "n_tokens" in space else name
         for name, space in report.spaces.items()
     )
-    texts = "all" if request.texts is None else f"{request.texts:,} of each set"
+    texts = "all" if request.texts is None else f"{request.texts:,} per set"
     lines = [
         f"Data sets {', '.join(request.sets)}: texts, {texts}.",
         f"Corpus: {', '.join(request.corpus)}; {report.corpus['n_tokens']:,} words.",
@@ -128,12 +131,16 @@ def page(project: Path) -> str:
             statement(report, request),
             "## Claims\n",
             _verdicts(own_claims),
-            markdown("Whether the claims of the paper hold here", shapes_table(own_claims), SPREAD),
-            f"## Cells: {rows[-1].remade:,} of {rows[-1].printed:,} printed\n",
+            markdown(
+                "Claims of the paper, and whether they hold in this project",
+                shapes_table(own_claims),
+                SPREAD,
+            ),
+            f"## Reproduced cells: {rows[-1].remade:,} of {rows[-1].printed:,} printed\n",
             markdown("Cells by table", counts_table(rows)),
         ]
         if any(cell.reason for cell in cells):
-            sections.append(markdown("Cells that are not remade", reasons_table(cells)))
+            sections.append(markdown("Cells that are not reproduced", reasons_table(cells)))
         sections.append("## Tables\n")
         for table in places(printed, preset.paper):
             own = [cell for cell in cells if cell.figure.table == table]
@@ -175,12 +182,12 @@ def _runs_of_all_grids(
 
 
 class _Parts:
-    """Parts of the page that only one paper has, beside tables of scores.
+    """Parts of the page that only one paper has, in addition to tables of scores.
 
     Attributes:
         sections: Markdown sections.
         charts: figures to draw.
-        counts: cells that are not figures, (printed, remade) by place.
+        counts: numbers of cells that are not figures, (printed, reproduced), by place.
         tradeoff: measured trade-off of Vickrey; None for other papers.
     """
 
@@ -208,7 +215,9 @@ def _special_parts(
     if paper == "CLMLDP":
         values, table = sentences.figure_1(inputs[sentences.FIGURE_1])
         known |= values
-        parts.sections.append(markdown("CLMLDP Figure 1: how the example is cut here", table))
+        parts.sections.append(
+            markdown("CLMLDP Figure 1: segmentation of the example in this project", table)
+        )
         table_7, n_remade = neighbours.table_7()
         parts.counts["Table 7"] = (30, n_remade)
         parts.sections.append(markdown("CLMLDP Table 7: nearest tokens", table_7))
@@ -235,7 +244,7 @@ def _special_parts(
         if examples.paper == paper:
             runs = sentences.runs_of_table(keys, examples)
             place = f"Table {examples.number}"
-            caption = f"{paper} {place}: outputs of its input, here"
+            caption = f"{paper} {place}: outputs for its input in this project"
             parts.sections.append(markdown(caption, sentences.outputs(runs, examples.doc_id)))
             parts.counts[place] = (examples.n_printed, len(runs))
     return parts
@@ -247,7 +256,7 @@ def _inputs() -> dict[str, str]:
 
 
 def _tradeoff(request: ReplicationRequest) -> Mapping[str, Any]:
-    """Return the trade-off of the project in this folder, measured once."""
+    """Return the trade-off of the project in this folder; it is measured once and stored."""
     file = tradeoff.TRADEOFF_JSON
     if not file.is_file():
         found = tradeoff.measure_project(

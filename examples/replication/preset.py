@@ -25,8 +25,8 @@ from lexveil.base.errors import RequestError
 FOLDER = Path(__file__).with_name("presets")
 PAPERS = tuple(sorted(file.stem for file in FOLDER.glob("*.yaml")))
 SENTENCES = Path(__file__).with_name("sentences.csv")  # inputs of the papers' examples
-REQUEST = Path("replication.json")  # in the project: the request
-ASIDE = Path(".lexveil/replication")  # in the project: runs of further grids
+REQUEST = Path("replication.json")  # file in the project with the request
+ASIDE = Path(".lexveil/replication")  # folder in the project with the runs of further grids
 RUN_FOLDERS = ("evaluation", "private")  # folders of artifacts that the page reads for each run
 SEED = 42  # seed of the drawn texts, as in the papers
 TRAIN_SHARE = 0.75  # share of the drawn texts for training; the others are scored
@@ -45,11 +45,11 @@ class Preset:
         pairs: texts of a pair that are rewritten, in the syntax of `lexveil data use --pairs`.
         authors: number of most frequent attributes that are kept, by data set.
         texts: number of texts of each set, if a run is not full.
-        settings: (setting, the paper's, ours), in words.
+        settings: (setting, the paper's value, our value), in words.
         params: sections of params.yaml.
         full: changes to these sections for a run with all texts and all ε.
-        further: further sections grid, for ε at which only some of the mechanisms are run. They are
-            skipped if a run is full or names ε or mechanisms.
+        further: further sections `grid`, for ε at which only some of the mechanisms are run. They
+            are skipped if a run is full or names ε or mechanisms.
     """
 
     paper: str
@@ -109,8 +109,8 @@ def files_of_sets(preset: Preset, folder: Path) -> list[Path]:
     if missing:
         commands = "\n".join(f"  {command_for(name, folder)}" for name in missing)
         raise RequestError(
-            f"{folder} lacks {', '.join(missing)}, which {preset.paper} is about; bring it:\n"
-            f"{commands}"
+            f"{folder} lacks {', '.join(missing)}, which {preset.paper} needs; convert "
+            f"them:\n{commands}"
         )
     files = [folder / f"{name}.parquet" for name in (*preset.sets, *preset.optional)]
     return [file.resolve() for file in files if file.is_file()]
@@ -123,10 +123,10 @@ def files_of_corpus(corpus: Path | None, preset: Preset) -> list[Path]:
         RequestError: if the corpus is missing, or its folder has no file.
     """
     if corpus is None or not corpus.exists():
-        where = "no corpus was named" if corpus is None else f"{corpus} is not there"
+        where = "no corpus was named" if corpus is None else f"{corpus} does not exist"
         raise RequestError(
-            f"{where}; {preset.paper} needs one to learn words, vectors and a language model "
-            "from: --corpus FOLDER, a folder or a file of texts (JSONL, CSV, text, Parquet)"
+            f"{where}; {preset.paper} needs a corpus to learn words, vectors and a language "
+            "model: --corpus FOLDER, a folder or a file of texts (JSONL, CSV, text, Parquet)"
         )
     if corpus.is_file():
         return [corpus.resolve()]
@@ -206,7 +206,7 @@ def check_neural(folder: Path) -> None:
     """Check that the folder of neural models has the models that a preset reads.
 
     Raises:
-        RequestError: naming the missing models.
+        RequestError: with the names of the missing models.
     """
     missing = [name for name in ("classifier", "gpt2") if not (folder / name).is_dir()]
     if missing:
@@ -250,7 +250,7 @@ def make_project(
 
 
 def grids_of(preset: Preset, request: ReplicationRequest) -> list[dict[str, Any]]:
-    """Return the sections grid of a preset's runs, the main one last."""
+    """Return the sections `grid` of a preset's runs, the main grid last."""
     main = parameters(preset, request)["grid"]
     is_whole = request.full or request.epsilons or request.mechanisms
     return [*([] if is_whole else [main | dict(grid) for grid in preset.further]), main]
@@ -259,7 +259,7 @@ def grids_of(preset: Preset, request: ReplicationRequest) -> list[dict[str, Any]
 def run(project: Path, preset: Preset, request: ReplicationRequest) -> None:
     """Bring a project up to date, one grid after another, and keep the runs of each grid.
 
-    `lexveil run` removes the runs that its grid does not name, so that runs of further grids are
+    `lexveil run` removes the runs that its grid does not name. Runs of further grids are therefore
     copied to another folder and copied back at the end.
     """
     artifacts = project / paths.ARTIFACTS
@@ -299,14 +299,14 @@ def read_request(project: Path) -> ReplicationRequest:
     file = project / REQUEST
     if not file.is_file():
         raise RequestError(
-            f"{project} was made by no preset; name one: --paper {' | '.join(PAPERS)}, with --sets "
-            "FOLDER and --corpus FOLDER"
+            f"{project} was not made by a preset; name one: --paper {' | '.join(PAPERS)}, with "
+            "--sets FOLDER and --corpus FOLDER"
         )
     return ReplicationRequest(**json.loads(file.read_text(encoding="utf-8")))
 
 
 def _drawn(file: Path, preset: Preset, request: ReplicationRequest, folder: Path) -> Path:
-    """Write the texts of one data set that are run, and return the file."""
+    """Write the texts of one data set that the run uses, and return the file."""
     documents = pq.read_table(file)
     drawn = documents
     if "split" in documents.column_names:
@@ -317,7 +317,7 @@ def _drawn(file: Path, preset: Preset, request: ReplicationRequest, folder: Path
 
 
 def _imported(vectors: str) -> str:
-    """Make a model of word vectors in the user's data folder, and return its NAME@HASH."""
+    """Import word vectors as a model into the user's data folder, and return its NAME@HASH."""
     words = ["--name", "replication", "--license", "unknown", "--language", "en"]
     argv = [sys.executable, "-m", "lexveil.faces.cli", "model", "add", vectors, *words]
     argv += ["--collocations", "none", "--force", "--json"]

@@ -1,5 +1,5 @@
 """Example texts of the papers: the segmentations of Figure 1, and the outputs of our runs for the
-others.
+other examples.
 
 Sources: CLMLDP Figure 1 and Table 9, 1-Diffractor Tables 6 and 7. Their inputs are in
 sentences.csv, one sentence of each; their outputs are in the papers.
@@ -59,8 +59,8 @@ TABLES = (
 
 
 def figure_1(text: str) -> tuple[Measured, Table]:
-    """Segment the text of CLMLDP Figure 1 by each strategy: tokens, their PMI, and the ε of each
-    token.
+    """Segment the text of CLMLDP Figure 1 by each strategy; return the tokens, their PMI, and the ε
+    of each token.
     """
     cuts = cast(list[Any], of_text(text)["sentences"])[0]
     n_words = len(cuts["word"]["tokens"])

@@ -1,8 +1,9 @@
-"""STS-B: a regression task, the similarity of two sentences, scored by Pearson and Spearman.
+"""STS-B: a regression task, the similarity of two sentences, scored by Pearson and Spearman
+correlation.
 
-Source: 1-Diffractor, section 4.1.2 and Table 1: both correlations, averaged, of a model that is
-trained on rewritten pairs and scored on rewritten pairs. The paper's model is BERT; here it is
-linear regression on five similarities of a pair.
+Source: 1-Diffractor, section 4.1.2 and Table 1: the average of both correlations, of a model that
+is trained on rewritten pairs and scored on rewritten pairs. The paper's model is BERT; this module
+uses linear regression on five similarities of a pair.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ T = TypeVar("T")
 
 DATASET = "stsb"
 MEASURE = "utility_pearson_spearman"
-SMALLEST = 3  # minimum pairs of each split: fewer have no correlation
+SMALLEST = 3  # smallest number of pairs of each split: fewer have no correlation
 
 
 class Correlation(NamedTuple):
@@ -42,7 +43,9 @@ class Correlation(NamedTuple):
 
 
 def correlations(truth: Floats, predicted: Floats) -> Correlation:
-    """Return both correlations of n scores with n predictions; 0 if one of them is constant."""
+    """Return both correlations of n scores with n predictions; 0 if the scores or the predictions
+    are constant.
+    """
     from scipy.stats import rankdata
 
     return Correlation(_pearson(truth, predicted), _pearson(rankdata(truth), rankdata(predicted)))

@@ -33,12 +33,12 @@ from lexveil.lab.report.formatting import MeanSd
 STREAM = "replication"
 SEED = 42
 LEXICON = "opinion_lexicon"
-TRADEOFF_JSON = Path("replication-tradeoff.json")  # in the project: measured values
+TRADEOFF_JSON = Path("replication-tradeoff.json")  # file in the project with the measured values
 EPSILONS = (1.0, 2.0, 5.0, 10.0, 15.0, 25.0, 50.0, 100.0)
 SHARES = (0.25, 0.5, 0.75, 1.0)  # values of t in Figure 2
 STEPS = tuple(round(0.05 * step, 2) for step in range(1, 21))  # values of t that Algorithm 2 tries
 FIRST_EPSILON = 1.0  # ε₀ of Algorithm 2
-MAX_EPSILON = 1000.0  # ε at which Algorithm 2 gives up
+MAX_EPSILON = 1000.0  # largest ε that Algorithm 2 tries
 MAX_LOSSES = (0.02, 0.06, 0.1)  # bounds of utility loss in section 4
 ALONE = 1e9  # t of neighbours that are never chosen, for Figure 3
 N_NEIGHBOURS = 5  # number of neighbours in Figure 3
@@ -66,7 +66,7 @@ class TunedVickrey:
     Attributes:
         max_loss: bound of the utility loss.
         epsilon, t: the chosen values; None if no ε keeps the loss below the bound.
-        inference_error, utility_loss: the values at this ε and t; None likewise.
+        inference_error, utility_loss: the values at this ε and t; None if there is no such ε.
     """
 
     max_loss: float
@@ -276,7 +276,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--max-loss", type=float, required=True, metavar="C")
     parser.add_argument("--first-epsilon", type=float, default=FIRST_EPSILON, metavar="EPSILON")
     parser.add_argument("--words", type=int, help="the most frequent ones; default: all")
-    parser.add_argument("--draws", type=int, default=100, help="of each word")
+    parser.add_argument("--draws", type=int, default=100, help="draws of each word")
     options = parser.parse_args(arguments)
     if not 0 < options.max_loss < 1:
         parser.error(f"--max-loss {options.max_loss}: it must be between 0 and 1")

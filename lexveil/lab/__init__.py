@@ -1,4 +1,5 @@
-"""The experiment: a corpus becomes collocations, embeddings, runs, their evaluation and a report.
+"""The experiment: it turns a corpus into collocations, embeddings, runs, their evaluation and a
+report.
 
-A release needs nothing of it.
+A release imports nothing of this package.
 """

@@ -1,10 +1,10 @@
--- How long each sentence of the bank is, how much of it is known, and how often it is there.
+-- Length of each sentence of the bank, its share of known words, and how often the sentence occurs.
 --
 -- reads    sentences (text, n_words, n_known): one row per sentence
 -- key      place, the number of the row
--- ordered  by place, so that totals are taken in one order
+-- ordered  by place, so that totals are added in one order
 --
--- A sentence is named by its hash, so that no message can quote it.
+-- A sentence is identified by its hash, so that no message can quote it.
 select
     row_number() over () as place,
     md5(lower(text)) as sentence,

@@ -1,16 +1,16 @@
--- What is wrong with the collocations, counted per length.
+-- Number of faults of the collocations, per length.
 --
--- reads    bigrams (first_word, second_word, count, pmi_bits), trigrams (with third_word): what is judged
+-- reads    bigrams (first_word, second_word, count, pmi_bits), trigrams (with third_word): the collocations to check
 --          words (word_id, word, count, kind); bigram_counts (first_id, second_id, count), trigram_counts (with third_id)
---          base_bigrams, base_trigrams: those that the base of the training adds; base: all that it has; with the columns
---          of trigrams all three, third_word null in a bigram
--- params   $n_needed: bigrams that there must be at least; $n_tokens: N, all tokens of the corpus; $min_count; $min_pmi in bits
--- key      ngrams: 'bigrams' or 'trigrams'; both rows are always there
+--          base_bigrams, base_trigrams: collocations that the base model adds; base: all collocations of the base
+--          model; all three have the columns of trigrams, with third_word null in a bigram
+-- params   $n_needed: smallest number of bigrams; $n_tokens: N, all tokens of the corpus; $min_count; $min_pmi in bits
+-- key      ngrams: 'bigrams' or 'trigrams'; the result always has both rows
 -- source   CLMLDP section 4.1: PMI = log2( N^(n-1) c(x1..xn) / (c(x1) .. c(xn)) ), in bits
--- ordered  by length; the row order is that of the messages
+-- ordered  by length, which is the order of the messages
 --
--- A bigram is handled as a trigram whose third word is every token: c = N cancels one N, and the id is -1.
--- PMI is recomputed as a sum of logarithms, so that it does not repeat the expression it has to confirm.
+-- A bigram is handled as a trigram with a third word that is every token: its c = N cancels one N; its id is -1.
+-- PMI is recomputed as a sum of logarithms, not by the expression that it has to confirm.
 with kept as (
     select 2 as length, first_word, second_word, null as third_word, count, pmi_bits from bigrams
     union all
@@ -33,7 +33,7 @@ joined as (
         coalesce(x.kind <> 'word' or y.kind <> 'word' or z.kind <> 'word', false) as is_barred,
         coalesce(kept.count > least(x.count, y.count, z.count), true) as is_overcounted,
         kept.count is distinct from counted.count as is_miscounted,
-        -- A missing or infinite number makes an infinite difference: it must not pass for none.
+        -- A missing or infinite number gives an infinite difference, so that the check fails.
         coalesce(
             abs(
                 kept.pmi_bits
@@ -61,7 +61,7 @@ repeated as (
     )
     group by length
 ),
--- What the base adds is all that it has and the corpus lacks, as the base has it.
+-- The base model adds exactly the collocations that it has and the corpus lacks, unchanged.
 expected as (
     select base.* from base
     anti join kept

@@ -1,10 +1,10 @@
--- How much text and how many tokens each document has, and what is wrong with them.
+-- Amount of text and number of tokens of each document, and their faults.
 --
 -- reads    sample (doc_id, text); tokens (doc_id, sentence_id, ids): one row per sentence; words (word_id, word)
--- key      doc_id, if the sample is sound: a repeated id gives repeated rows, a stray one a row without text
--- ordered  by doc_id, so that totals are taken in one order
+-- key      doc_id, if the sample is sound; a repeated id gives repeated rows, and an unknown id a row without text
+-- ordered  by doc_id, so that totals are added in one order
 --
--- White space is what Python's str.isspace says, because that is how training reads sentences back.
+-- White space is defined as in Python's str.isspace, because training reads sentences by this definition.
 with texts as (
     select
         doc_id,
@@ -39,7 +39,7 @@ totals as (
         doc_id,
         count(*) as n_sentences,
         sum(len(tokens.ids))::bigint as n_tokens,
-        -- 0 to n - 1, each once, have this smallest and largest number and these sums; no accident repeats and skips
+        -- The numbers 0 to n - 1, each once, have this minimum, maximum and these sums; no accident repeats and skips
         -- numbers so that all four agree, and counting distinct numbers would take twice the memory and time.
         not coalesce(
             min(sentence_id) = 0
@@ -55,7 +55,7 @@ totals as (
                 or list_max(tokens.ids) >= n_words
                 or list_aggregate(tokens.ids, 'count') <> len(tokens.ids)
                 or not is_numbered,
-                false  -- nothing to judge in a sentence without tokens
+                false  -- a sentence without tokens has nothing to check
             )
         ) as n_unnumbered
     from tokens, faulty, vocabulary

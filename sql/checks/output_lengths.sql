@@ -1,15 +1,15 @@
--- What went into each document of one run, what came out, and what does not add up.
+-- Input, output and inconsistencies of each document of one run.
 --
--- reads    inputs (dataset, doc_id, split, text, text_b, label, attribute, context): the documents as they were given
+-- reads    inputs (dataset, doc_id, split, text, text_b, label, attribute, context): the input documents
 --          documents (the same, n_tokens_in, n_tokens_out, n_words_out, epsilon_spent, n_unprotected): the output
 --          ledger (dataset, doc_id, field, position, class, epsilon, action, n_words, word_id): one row per token
 --          plan (dataset, doc_id, field, budget): empty for the clean baseline
 -- params   $n_vocabulary: rows of the strategy's space, 0 for the clean baseline
 -- key      (dataset, doc_id), if the output is sound
--- ordered  by key, so that totals are taken in one order
+-- ordered  by key, so that totals are added in one order
 --
--- What no plan grants is 0, so the baseline needs no case of its own: anything spent there is an overrun.
--- A comparison that a null leaves open counts as a fault.
+-- A budget without a plan is 0, so the baseline needs no special case: any spending of the baseline is an overrun.
+-- A comparison with null counts as a fault.
 with texts as (
     select
         dataset,

@@ -1,13 +1,13 @@
--- What came out of each document of one run of sentences, and what does not add up.
+-- Output and inconsistencies of each document of one run of strategy S5 (sentences).
 --
--- reads    inputs (dataset, doc_id, split, text, text_b, label, attribute, context): the documents as they were given
+-- reads    inputs (dataset, doc_id, split, text, text_b, label, attribute, context): the input documents
 --          documents (the same, n_tokens_in, n_tokens_out, n_words_out, epsilon_spent, n_unprotected): the output
 --          ledger (dataset, doc_id, field, position, class, epsilon, action, n_words, word_id): one row per sentence
--- params   $n_bank: sentences of the bank; $per_text: sentences of a text; $epsilon: of each sentence
+-- params   $n_bank: number of sentences of the bank; $per_text: sentences per text; $epsilon: epsilon of a sentence
 -- key      (dataset, doc_id), if the output is sound
--- ordered  by key, so that totals are taken in one order
+-- ordered  by key, so that totals are added in one order
 --
--- A comparison that a null leaves open counts as a fault.
+-- A comparison with null counts as a fault.
 with drawn as (
     select
         dataset,

@@ -1,9 +1,9 @@
--- What share of the words of each document set the vocabulary of each segmentation knows.
+-- Share of the words of each document set that the vocabulary of each segmentation knows.
 --
 -- reads    text_words (dataset, segmentation, doc_id, field, n_words, n_covered, n_oov): one row per text;
---          words are counted, also those inside a collocation, punctuation is not
+--          words count, also inside a collocation; punctuation does not
 -- key      (dataset, segmentation)
--- ordered  by key: the order of the record that DVC compares
+-- ordered  by key, because row order is part of the record that DVC compares
 select
     dataset,
     segmentation,

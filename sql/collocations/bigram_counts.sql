@@ -5,7 +5,7 @@
 -- key      key: first_id << 21 | second_id
 -- ordered  by key, which makes the file half as large
 with adjacent as (
-    -- Unnesting the list beside itself shifted by one keeps both columns aligned, without a window.
+    -- Unnesting the list next to the list shifted by one keeps both columns aligned, without a window function.
     select unnest(ids[:-2]) as first_id, unnest(ids[2:]) as second_id
     from shard
     where len(ids) >= 2

@@ -1,9 +1,9 @@
--- Word pairs that belong together, with the measures of how much they do.
+-- Word pairs that are collocations, with their association measures.
 --
 -- reads    bigrams (first_id, second_id, count, first_count, second_count): n-grams without punctuation and connector
---          words, with the counts of their words beside them
--- params   $n_tokens: N, all tokens of the corpus; $min_count; $min_NAME of every measure, null for none
--- measures what stands in braces is filled in by lexveil.core.association: a column of each, and their thresholds
+--          words, with the counts of their words
+-- params   $n_tokens: N, all tokens of the corpus; $min_count; $min_NAME of every measure, null for no threshold
+-- measures lexveil.core.association fills in the text in braces: a column of each measure, and the thresholds
 -- key      (first_id, second_id)
 -- source   docs/reference/collocations.md, and the measures
 -- ordered  by key, because row order is part of the file hash that DVC compares
@@ -21,8 +21,8 @@ tables as (
     select
         *,
         x * y / n as expected,
-        -- Occurrences of x before another word, of y after another one, and of neither. A word that is over half of the
-        -- text can make one negative, which counts as none.
+        -- Numbers of pairs with x before another word, with y after another word, and with neither. A word that is over
+        -- half of the text can make a number negative, which is replaced by 0.
         greatest(x - xy, 0) as x_only,
         greatest(y - xy, 0) as y_only,
         greatest(n - x - y + xy, 0) as neither

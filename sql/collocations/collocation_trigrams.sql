@@ -1,8 +1,9 @@
--- Word triples that belong together, with the measures of how much they do.
+-- Word triples that are collocations, with their association measures.
 --
--- reads    trigrams (first_id, second_id, third_id, count, first_count, second_count, third_count), as there
+-- reads    trigrams (first_id, second_id, third_id, count, first_count, second_count, third_count), as in
+--          collocation_bigrams.sql
 -- params   as in collocation_bigrams.sql
--- measures as there
+-- measures as in collocation_bigrams.sql
 -- key      (first_id, second_id, third_id)
 -- source   docs/reference/collocations.md, and the measures
 -- ordered  by key, because row order is part of the file hash that DVC compares

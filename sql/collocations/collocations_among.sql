@@ -1,8 +1,8 @@
--- Those of some given n-grams that are collocations: what `lexveil collocations TEXT` looks up.
+-- The collocations among some given n-grams, which `lexveil collocations TEXT` looks up.
 --
 -- reads    bigrams, trigrams as in collocations_best.sql; given_bigrams (first_word, second_word) and
 --          given_trigrams (first_word, second_word, third_word)
--- measures what stands in braces is filled in by lexveil.core.association: their columns, and the same as nulls
+-- measures lexveil.core.association fills in the text in braces: columns of the measures, and these columns as nulls
 -- key      (first_word, second_word, third_word); third_word is null in a bigram
 -- ordered  by key
 with collocations as (

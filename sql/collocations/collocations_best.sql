@@ -1,11 +1,11 @@
--- The best collocations, of all or of one word: what `lexveil collocations --top` and `--word` print.
+-- The best collocations, or the best collocations of one word, which `lexveil collocations --top` and `--word` print.
 --
--- reads    bigrams (first_word, second_word, count, pmi_bits, from_base), trigrams (…, third_word, …), and as far as they are there
---          the other measures; one that is not there is null
+-- reads    bigrams (first_word, second_word, count, pmi_bits, from_base), trigrams (…, third_word, …), with the other
+--          measures that the project has; a missing measure is null
 -- params   $by: the column to order by; $min_count: n-grams counted less often are left out; $size: 2 or 3, null for
---          both; $word: a word that takes part, null for any; $n: rows at most
--- measures what stands in braces is filled in by lexveil.core.association: their columns, the same as nulls, and the
---          column that $by names
+--          both; $word: a word of the collocation, null for any; $n: largest number of rows
+-- measures lexveil.core.association fills in the text in braces: the columns of the measures, these columns as nulls,
+--          and the column that $by names
 -- key      (first_word, second_word, third_word); third_word is null in a bigram
 -- ordered  by $by, the highest first; ties by count, the highest first, then by words
 with collocations as (

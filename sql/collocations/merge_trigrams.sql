@@ -1,7 +1,7 @@
 -- How often each run of three adjacent words occurs in the corpus.
 --
 -- reads    counted (key, count): the results of trigram_counts.sql, one after another
--- params   $first_key, $last_key: those between the two are added up, both included
+-- params   $first_key, $last_key: range of keys whose counts are added, both ends included
 --          $min_count: rarer trigrams are left out
 -- key      (first_id, second_id, third_id)
 -- ordered  by key, because row order is part of the file hash that DVC compares

@@ -1,7 +1,7 @@
--- How much one shard holds, before any n-gram is left out.
+-- Totals of one shard, before any n-gram is left out.
 --
 -- reads    shard (sentence_id, ids): one row per sentence
--- result   one row; a document counts where its first sentence stands
+-- result   one row; a document counts in the shard that has its first sentence
 select
     count(*) filter (sentence_id = 0) as n_documents,
     count(*) as n_sentences,

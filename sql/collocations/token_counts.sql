@@ -1,9 +1,9 @@
--- How often each token stands in a segmented corpus, as the training of an embedding counts them.
+-- How often each token occurs in a segmented corpus, as the training of an embedding counts them.
 --
 -- reads    sentences (line): tokens separated by a space, words of a token joined by _; read once
 -- params   $min_count: rarer tokens are left out; $plain_copy: a sentence with collocations is read again as plain words
 -- key      token
--- ordered  by falling count, then token: the rows of the tokens are the same each time
+-- ordered  by falling count, then token, so that each token always gets the same row
 with lists as (
     select
         string_split(line, ' ') as tokens,

@@ -3,7 +3,7 @@
 -- reads    documents_raw: all of data/documents/*.parquet, columns by name, with `filename`; a file may lack the
 --          optional columns and may hold labels as numbers
 -- key      (dataset, doc_id); dataset is the name of the file
--- ordered  because the order of texts decides the order of every table and ledger made from them
+-- ordered  because the order of texts decides the order of every table and token log made from them
 select
     parse_filename(filename, true, 'both_slash') as dataset,
     cast(doc_id as varchar) as doc_id,

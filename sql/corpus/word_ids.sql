@@ -1,9 +1,9 @@
--- The number of each word of each shard.
+-- Vocabulary number of each word of each shard.
 --
--- reads    shard_words (shard, local_id, word): the distinct words of each shard, as numbered there
+-- reads    shard_words (shard, local_id, word): the distinct words of each shard, with the shard's own numbers
 --          words (word_id, word)
 -- key      (shard, local_id)
--- ordered  by key: whoever renumbers the shards reads them one after the other
+-- ordered  by key, because the shards are renumbered one after the other
 select shard, local_id, word_id
 from shard_words
 join words using (word)

@@ -1,9 +1,9 @@
--- The vocabulary: every token of the corpus numbered, with its frequency.
+-- The vocabulary: every token of the corpus with its number and frequency.
 --
 -- reads    shard_words (word, count, kind): the distinct words of each shard; kind 0 punctuation, 1 connector, 2 word
 -- key      word_id, and word
 -- ordered  punctuation, connectors, words, each by falling count, then by the word itself: "no punctuation, no connector,
---          not too rare" becomes a range of word_id, and the numbering does not depend on how the corpus was cut
+--          not too rare" is then a range of word_id, and the numbering does not depend on how the corpus was cut
 with words as (
     select word, kind, sum(count)::bigint as count
     from shard_words

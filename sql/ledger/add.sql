@@ -1,6 +1,6 @@
--- The first balances of a release's subjects, of those who had none.
+-- Insert the first balances of those subjects of a release who had none.
 --
--- reads    sealed (subject, nano, mac, is_new): mac is null of who pays nothing
+-- reads    sealed (subject, nano, mac, is_new): mac is null for a subject who pays nothing
 -- writes   balances (subject, nano, mac)
 insert into balances
 select subject, nano, mac

@@ -1,11 +1,11 @@
--- How what subjects have spent is distributed.
+-- Distribution of the spending of subjects.
 --
 -- reads    balances (subject, nano)
 -- params   $cap: nano-epsilon, null if there is no cap
--- key      one row; all null but n_subjects and n_exhausted if there are no subjects
+-- key      one row; without subjects, all columns except n_subjects and n_exhausted are null
 --
 -- A quantile is the smallest balance that this share of subjects does not exceed. Totals are split at 1e9, because a
--- sum of nano-epsilon of many subjects need not fit into 64 bits.
+-- sum of nano-epsilon over many subjects may exceed 64 bits.
 with ranked as (
     select nano, row_number() over (order by nano) as place, count(*) over () as n
     from balances

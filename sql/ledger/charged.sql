@@ -1,7 +1,7 @@
--- What was said of every release that is paid for, when it began: also of one whose files could not be renamed yet.
+-- The opening entry of every charged release, also of a release whose files could not be renamed yet.
 --
 -- key      release
--- ordered  as they began
+-- ordered  by the start of the releases
 select entries.release, entries.payload
 from entries
 join releases on releases.id = entries.release

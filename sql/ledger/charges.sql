@@ -1,13 +1,13 @@
--- What the documents of a release cost their subjects, and from which document on a cap withholds them.
+-- Cost of the documents of a release for each subject, and the first document that a cap withholds.
 --
 -- reads    asked (release, document, subject, nano), balances (subject, nano, mac)
--- params   $release: number; $most: nano-epsilon of a document at most; $limit: nano-epsilon of a subject at most
+-- params   $release: number; $most: largest nano-epsilon of a document; $limit: largest nano-epsilon of a subject
 -- key      subject
 --
--- A subject's documents are taken in order as long as all of them so far, withheld ones too, fit beside what it has
--- spent (balance); what comes after the first that does not fit is withheld, if it is cheaper too. So what is withheld
--- is an end of each subject's documents: first_withheld is null if there is none. Balances are looked up after asked is
--- in the order of subjects, which is theirs on the disk. mac is null of who has no balance.
+-- A subject's documents are taken in order, as long as the subject's balance and the sum of their costs stay within the
+-- limit. The first document that exceeds the limit is withheld, and so are all later documents of the subject, even
+-- cheaper ones; first_withheld is null if none is withheld. Balances are looked up after asked is sorted by subject,
+-- because balances are stored in that order. mac is null for a subject without a balance.
 with costs as (
     select subject, document, case when nano < $most then nano else $most end as nano
     from asked

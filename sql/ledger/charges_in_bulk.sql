@@ -1,11 +1,11 @@
--- What subjects are to pay for all of their documents together, and whom a cap withholds.
+-- Cost of all documents of each subject together, and the subjects that a cap withholds.
 --
 -- reads    asked (release, document, subject, nano), balances (subject, nano, mac)
--- params   $release: number; $limit: nano-epsilon of a subject at most
+-- params   $release: number; $limit: largest nano-epsilon of a subject
 -- key      subject
 --
--- The columns are those of charges.sql: who does not have enough left pays nothing, and all is withheld. In no order:
--- SQLite would sort a second time; PostgreSQL is given one.
+-- The columns are the same as in charges.sql. A subject without enough budget pays nothing, and all its documents are
+-- withheld. The result has no order, because SQLite would sort a second time; for PostgreSQL an order is added.
 with together as (
     select subject, sum(nano) as nano, count(*) as n_rows, min(document) as first_row
     from asked

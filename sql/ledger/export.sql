@@ -1,4 +1,4 @@
--- What each subject has spent, with the number of releases it paid for.
+-- Spending of each subject, and the number of releases for which it was charged.
 --
 -- reads    balances (subject, nano), spends (subject), names (subject, key)
 -- key      subject

@@ -1,4 +1,4 @@
--- Keep the keys in clear of those who have spent something, in a ledger of plain keys.
+-- Store the plain keys of subjects who have spent something, in a ledger of plain keys.
 --
 -- reads    asked (release, subject, key), balances (subject)
 -- params   $release: number

@@ -1,10 +1,10 @@
--- Subjects that a release brought above the cap that was in force when it was reserved.
+-- Subjects whose spending a release raised above the cap that was in force at its reservation.
 --
 -- reads    spends (release, subject, nano), releases (number, cap, reserved_seq)
 -- key      (subject, nano)
 -- ordered  by key
 --
--- What was aborted since then is gone from the sum, which can only be smaller for it: no row is a false alarm.
+-- Charges that were aborted later are missing in the sum, which can only make it smaller, so no row is a false alarm.
 with running as (
     select
         releases.cap,

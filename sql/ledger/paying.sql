@@ -1,11 +1,12 @@
--- What those have spent who pay for some releases: by their balance, and by what they paid for all releases.
+-- Spending of the subjects who pay for some releases: their balance, and the sum of their charges for all releases.
 --
 -- reads    spends (release, subject, nano), releases (number, cap, reserved_seq), balances (subject, nano, mac)
--- params   {touched}: a query of numbers of releases
+-- params   {touched}: a query that returns the numbers of these releases
 -- key      subject
 --
--- mac is null of who has no balance. most is what a release brought a subject to above the cap of then, null if none
--- did; what was aborted since is gone from that sum, which can only be smaller for it: no row is a false alarm.
+-- mac is null for a subject without a balance. most is the spending to which a release raised the subject above the cap
+-- at its reservation; null if no release did. Charges that were aborted later are missing in this sum, which can only
+-- make it smaller, so no row is a false alarm.
 with paying as (
     select distinct subject from spends where release in ({touched})
 ),

@@ -1,6 +1,6 @@
--- Make the balances of a release's subjects what they are with it. What is 0 then is deleted by the caller.
+-- Update the balances of a release's subjects to include the release. The caller deletes balances of 0.
 --
--- reads    sealed (subject, nano, mac, is_new): mac is null of who pays nothing
+-- reads    sealed (subject, nano, mac, is_new): mac is null for a subject who pays nothing
 -- writes   balances (subject, nano, mac)
 insert into balances
 select subject, nano, mac

@@ -1,11 +1,11 @@
--- The last releases with what was reserved for them, newest first.
+-- The last releases with their reservations, newest first.
 --
 -- reads    releases (number, id, state), entries (release, time, kind, payload)
--- params   $limit: how many
+-- params   $limit: number of releases
 -- key      id
 -- ordered  newest first
 --
--- opened and reserved are payloads of the chain; reserved is null where nothing was.
+-- opened and reserved are payloads of the chain; reserved is null for a release without a reservation.
 select releases.id, releases.state, opened.time, opened.payload as opened, reserved.payload as reserved
 from releases
 left join entries as opened on opened.release = releases.id and opened.kind = 'opened'

@@ -1,9 +1,9 @@
--- What a release reserves, over all its subjects.
+-- Totals of the reservation of a release, over all its subjects.
 --
 -- reads    charges (subject, balance, mac, paid, n_withheld, first_withheld)
 -- key      one row
 --
--- The total is split at 1e9, because a sum of nano-epsilon of many subjects need not fit into 64 bits.
+-- The total is split at 1e9, because a sum of nano-epsilon over many subjects may exceed 64 bits.
 select
     cast(coalesce(sum(n_withheld), 0) as bigint) as n_withheld,
     count(*) as n_subjects,

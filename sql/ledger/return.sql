@@ -1,4 +1,4 @@
--- What is taken off the balances of subjects that were to pay for a release.
+-- Amounts to subtract from the balances of subjects after a release was aborted.
 --
 -- reads    spends (release, subject, nano), balances (subject, nano, mac)
 -- params   $release: number of the release

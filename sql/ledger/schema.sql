@@ -1,14 +1,14 @@
 -- The tables of the budget ledger, in a new database. Amounts are whole nano-epsilon.
 --
--- PostgreSQL has blob as a domain over bytea, nothing in place of `without rowid`, and for `spends` an index of ranges
--- of releases in place of the key.
+-- On PostgreSQL, blob is a domain over bytea, `without rowid` is left out, and `spends` has an index of ranges of
+-- releases instead of the key.
 --
--- entries   the chain; everything else but subjects' hashes and amounts can be made again from it
+-- entries   the chain, from which everything else except subjects' hashes and amounts can be restored
 -- releases  budget, cap and reserved_seq are null until something is reserved; cap is null if there was none
--- files     what a release writes: partial is where, final is where it goes, null until it is written
--- spends    what each subject pays for a release; none of a release that was aborted
--- balances  what each subject has spent in all: the sum of its spends; none of who has none; mac is its keyed hash
--- names     keys in clear, only in a ledger of plain keys
+-- files     files of a release: partial is the path while it is written, final the path of the output, null until then
+-- spends    charge of each subject for a release; an aborted release has no rows
+-- balances  total of each subject, the sum of its spends; no row without spends; mac is the keyed hash of the row
+-- names     plain keys of subjects, only in a ledger of plain keys
 create table meta (name text primary key, value text not null) without rowid;
 create table entries (
     seq integer primary key,

@@ -1,4 +1,4 @@
--- What a subject of a release has spent by its charges, which its balance must be.
+-- Sum of the charges of each subject of a release; its balance must equal this sum.
 --
 -- reads    charges (subject), spends (subject, nano)
 -- key      one row for each subject of charges

@@ -1,9 +1,9 @@
--- What one subject paid for each release, in order.
+-- Charges of one subject by release, in order.
 --
 -- reads    spends (release, subject, nano), releases (number, id, state, reserved_seq), entries (seq, time)
 -- params   $subject: hash
 -- key      id
--- ordered  by when it was reserved
+-- ordered  by the time of the reservation
 select releases.id, releases.state, entries.time, spends.nano
 from releases
 inner join spends on spends.release = releases.number and spends.subject = $subject

@@ -4,7 +4,7 @@
 -- params   $release: number
 -- key      document
 --
--- A cross join, so that SQLite goes through asked once and makes an index of who has something withheld.
+-- A cross join, so that SQLite reads asked once and builds an index of the subjects with withheld documents.
 with exhausted as (
     select subject, first_withheld from charges where first_withheld is not null
 )

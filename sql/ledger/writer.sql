@@ -1,7 +1,7 @@
--- The release that writes a file and has not ended, if there is one beside the release that asks.
+-- Another release that writes the same file and has not ended, if there is one.
 --
 -- reads    files (release, partial), releases (number, id, state)
--- params   $partial: absolute path, as bytes; $release: number of who asks
+-- params   $partial: absolute path, as bytes; $release: number of the release to exclude
 -- key      id
 select releases.id, releases.state
 from files

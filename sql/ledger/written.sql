@@ -1,4 +1,4 @@
--- The entry that says which files a release has written, in the order in which they are to appear.
+-- The entry that lists the files that a release has written, in the order in which they are published.
 --
 -- reads    entries (release, kind, payload), releases (number, id)
 -- params   $release: number

@@ -1,4 +1,4 @@
--- Subjects whose balance is not the sum of what they paid.
+-- Subjects whose balance differs from the sum of their charges.
 --
 -- reads    spends (release, subject, nano), balances (subject, nano)
 -- key      subject

@@ -1,8 +1,8 @@
 -- How often two words in a row are written with capitals, as names are.
 --
--- reads    texts (text): as they were written
+-- reads    texts (text): the original texts
 -- key      (first_word, second_word), in lower case
--- ordered  by key: row order is part of what is made from it
+-- ordered  by key, because the results depend on row order
 with runs as (
     select unnest(regexp_extract_all(text, '[A-Z][A-Za-z''’-]*\.?(?: [A-Z][A-Za-z''’-]*\.?)+')) as run
     from texts

@@ -1,7 +1,7 @@
 -- Documents and words of each source of the corpus.
 --
 -- reads    sample (doc_id, text, source); tokens (doc_id, sentence_id, ids): one row per sentence
--- params   $first_word: the least word_id that is no punctuation
+-- params   $first_word: the smallest word_id that is not punctuation
 -- key      source
 -- ordered  by key
 with words as (

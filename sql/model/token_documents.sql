@@ -1,11 +1,11 @@
--- In how many documents each word and each collocation of the corpus stands.
+-- Number of documents in which each word and each collocation of the corpus occurs.
 --
 -- reads    sentences (doc, line): the segmented corpus; tokens separated by a space, words of a token joined by _
--- params   $min_documents: what stands in fewer is left out
+-- params   $min_documents: tokens of fewer documents are left out
 -- key      token
--- ordered  by key: row order is part of what is made from it
+-- ordered  by key, because the results depend on row order
 --
--- A word counts wherever it stands, inside a collocation too; a collocation where the corpus was cut by it.
+-- A word counts wherever it occurs, also inside a collocation; a collocation counts where it is a token of the corpus.
 with occurrences as (
     select
         doc,

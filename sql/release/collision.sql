@@ -1,7 +1,7 @@
--- The first two rows of a source that have one id and different contents, of documents that are not withdrawn.
+-- The first two rows of a source with the same id and different contents, among documents that are not withdrawn.
 --
 -- reads    incoming (position, document, content, is_withdrawn), gone (document)
--- key      one row, or none
+-- key      at most one row
 with compared as (
     select
         position,

@@ -1,9 +1,9 @@
 -- The newest version of every document that was released and not withdrawn.
 --
 -- reads    archived (every column of the releases' files, filename, file_row_number)
---          marks (release, place, state): of sql/release/index.sql
--- params   $stamp, $is_stamped: only of releases whose name holds the stamp, or only of the others
--- key      the documents' id
+--          marks (release, place, state): the result of sql/release/index.sql
+-- params   $stamp, $is_stamped: select only releases whose name contains the stamp, or only the others
+-- key      id of the document
 -- ordered  by release and place
 select archived.* exclude (filename, file_row_number)
 from archived

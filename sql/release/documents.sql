@@ -1,14 +1,14 @@
--- What came out of each document of a release that is about to appear, and what does not add up: by the output and by what
--- is disclosed of every token, its fate and its epsilon, and by nothing else.
+-- Output and inconsistencies of each document of a release before its publication. The query reads only the output, and
+-- the disclosed facts about every token: its action and its epsilon.
 --
--- reads    outputs (row, text): texts of all text columns, a line each; row from 1, null where it was not asked for
+-- reads    outputs (row, text): texts of all text columns, one per line; row from 1, null if the row was not requested
 --          tokens (row, epsilon): one row per token
--- params   $budget of each document, $spent_most, $spent_mean: what the record says
+-- params   $budget of each document, $spent_most, $spent_mean: values of the privacy record
 --          $emails, $phones, $numbers, $handles, $urls: patterns (RE2) that no output may match
 -- key      row
--- ordered  by row, so that totals are taken in one order
+-- ordered  by row, so that totals are added in one order
 --
--- What is said of the whole release stands in every row. A word is a run of letters and digits.
+-- Facts about the whole release are repeated in every row. A word is a sequence of letters and digits.
 with accounts as (
     select
         row,

@@ -1,12 +1,12 @@
--- What becomes of each document of a source.
+-- Decision about each document of a source: new, changed, duplicate or withdrawn.
 --
 -- reads    incoming (position, document, content, is_withdrawn): one row per row of the source, hashes of id and content
 --          known (document, content, version): every version of every document that was released
---          gone (document): all that were ever withdrawn
+--          gone (document): all documents that were ever withdrawn
 -- key      document
--- ordered  by position, the first at which a document stands
+-- ordered  by position, the first row of the document
 --
--- n_rows counts the rows of a document: those beyond the first are repeats of it.
+-- n_rows is the number of rows of a document; all rows after the first are repeats.
 with documents as (
     select
         document,

@@ -1,11 +1,12 @@
--- Every version of every document that was released, and which of them is to be seen.
+-- Every version of every document that was released, and whether the version is visible.
 --
--- reads    ids (release, row, document, content, version, published): row from 1, of the release's private input
+-- reads    ids (release, row, document, content, version, published): row from 1, in the release's private input
 --          gone (document)
 -- key      (release, row)
 -- ordered  by key; names of releases begin with their time
 --
--- published is the id that is published. place is the row's number in the release's file, from 0; null where it was taken out of it.
+-- published is the published id. place is the row's number in the release's file, from 0; null if the row was removed
+-- from the file.
 with versions as (
     select ids.*, gone.document is not null as is_gone
     from ids

@@ -1,11 +1,11 @@
--- The collocations worth showing: the most frequent, and those of highest PMI among the frequent ones.
+-- The collocations that the report shows: the most frequent, and those with the highest PMI among frequent ones.
 --
 -- reads    bigrams (first_word, second_word, count, pmi_bits), trigrams (…, third_word, …)
--- params   $quantile: only collocations counted at least as often as this quantile of all counts take part in the list
---          by PMI, because PMI is highest for what was seen least; $n: length of each list
+-- params   $quantile: only collocations counted at least as often as this quantile of all counts are in the list
+--          by PMI, because PMI is highest for the rarest collocations; $n: length of each list
 -- key      (ngrams, words); by_pmi and by_count are places from 1, null if not in that list; threshold is the count
 --          at the quantile
--- ordered  by key; ties in a list fall to the other number, then to the words
+-- ordered  by key; ties in a list are decided by the other number, then by the words
 with collocations as (
     select 'bigrams' as ngrams, concat_ws(' ', first_word, second_word) as words, count, pmi_bits from bigrams
     union all

@@ -1,4 +1,4 @@
--- A hash of the ids and texts of every data set: by it the embedded documents are known, whatever else is in data/.
+-- Hash of the ids and texts of every data set, which identifies the embedded documents among other data sets.
 --
 -- reads    documents (dataset, doc_id, text, text_b)
 -- key      dataset

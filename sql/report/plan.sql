@@ -1,11 +1,11 @@
--- What one plan cuts texts into, grants and spends, per data set: each text has the budget, and spends on average
--- epsilon_spent; epsilon_per_token is the mean over the tokens that get noise, null without one.
+-- Tokens, budget and spending of one plan, per data set: each text has the budget, and spends epsilon_spent on average;
+-- epsilon_per_token is the mean over the tokens that get noise, null without such tokens.
 --
 -- reads    plan (dataset, doc_id, field, n_words, n_tokens, n_perturbed, budget, epsilon_per_token)
 -- key      dataset
--- ordered  by key: the order of the report's tables
+-- ordered  by key, which is the order of the report's tables
 --
--- Spending is added up as decimal: a sum of float64 differs with the order in which threads deliver rows.
+-- Spending is added up as decimal: a sum of float64 depends on the order in which threads deliver rows.
 with totals as (
     select
         dataset,

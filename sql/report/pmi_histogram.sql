@@ -1,9 +1,9 @@
--- How many collocations have which PMI.
+-- Histogram of the PMI of collocations.
 --
 -- reads    bigrams (pmi_bits), trigrams (pmi_bits)
 -- params   $bin_bits: width of a bin
 -- key      (ngrams, pmi_bits): pmi_bits is the lower edge of the bin
--- ordered  by key: row order is part of the file hash that DVC compares
+-- ordered  by key, because row order is part of the file hash that DVC compares
 with collocations as (
     select 'bigrams' as ngrams, pmi_bits from bigrams
     union all

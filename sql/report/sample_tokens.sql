@@ -1,4 +1,4 @@
--- What one run made of each sample: its text, and the fate of each of its tokens.
+-- Output of one run for each sample: the text, and the action and output row of each token.
 --
 -- reads    samples (number, dataset, doc_id, field), documents (dataset, doc_id, text, text_b), tokens (dataset, doc_id,
 --          field, position, action, word_id): the rewritten documents and the token log of the run

@@ -1,8 +1,8 @@
--- The texts that the report shows, the same for all runs: from each data set in turn, first those that
--- are short enough to be read at a glance, chosen by hash.
+-- The texts that the report shows, the same for all runs. The data sets take turns; within a data set, short texts come
+-- first, in the order of their hashes.
 --
 -- reads    documents (dataset, doc_id, text, text_b): the clean baseline
--- params   $datasets: of which data sets; $n, $seed
+-- params   $datasets: data sets of the texts; $n, $seed
 -- key      number, the order of the page; (dataset, doc_id, field)
 with texts as (
     select dataset, doc_id, unnest(['text', 'text_b']) as field, unnest([text, text_b]) as source

@@ -1,9 +1,9 @@
--- How often the word of each rank occurs, at ranks that lie evenly on a logarithmic axis.
+-- How often the word of each rank occurs, at ranks that are evenly spaced on a logarithmic axis.
 --
 -- reads    words (word_id, word, count, kind)
 -- params   $per_decade: ranks per factor of ten, rounded to whole ranks
 -- key      rank
--- ordered  by key: the order of the line
+-- ordered  by key, which is the order of the points of the line
 with ranked as (
     select row_number() over (order by count desc, word_id) as rank, count, count(*) over () as n_words
     from words

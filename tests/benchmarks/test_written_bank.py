@@ -11,10 +11,10 @@ from benchmarks.written_bank.prompts import SHARED, kinds, prompt
 GOOD = "The waiter was kind and the soup was still warm."
 BAD = {
     "may name somebody": "We met them at the old Garden again last week.",
-    "of a grave subject": "My old dog died in the winter after a long life.",
-    "part of something": "The good parts are: the music and the light.",
-    "says the same twice": "It is too loud and it is too dark in here.",
-    "of an example or a public text": "We often walk along the old river in the cold rain.",
+    "about a grave subject": "My old dog died in the winter after a long life.",
+    "part of a sentence": "The good parts are: the music and the light.",
+    "repeats words": "It is too loud and it is too dark in here.",
+    "copied from an example or a public text": "We often walk along the old river in the rain.",
 }
 
 
@@ -36,7 +36,10 @@ def choose(folder, *lines, size=100):
     written.write_text("\n".join(rows) + "\n")
     public = folder / "open.json.gz"
     with gzip.open(public, "wt") as out:
-        out.write(json.dumps({"text": f"Then: {BAD['of an example or a public text']} So."}) + "\n")
+        out.write(
+            json.dumps({"text": f"Then: {BAD['copied from an example or a public text']} So."})
+            + "\n"
+        )
     found = chosen(written, [public], size, -2.0)
     return found.table.column("text").to_pylist(), found.left_out
 

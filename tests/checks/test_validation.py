@@ -31,7 +31,7 @@ def suite(high=1.0):
         gxe.ExpectColumnValuesToBeUnique(
             column="name",
             description="No two rows have the same name",
-            meta={"fault": "{subject} are there more than once (name)", "way_out": "Rename"},
+            meta={"fault": "{subject} occur more than once (name)", "way_out": "Rename"},
         ),
         gxe.ExpectColumnValuesToBeBetween(
             column="n_bad",

@@ -38,16 +38,16 @@ def test_the_bank_that_ships_is_found(cli):
 
 def test_all_of_it_can_be_verified(cli):
     released()
-    assert "not known here" not in cli("lineage", "out.csv", "--verify").out
+    assert "not compared" not in cli("lineage", "out.csv", "--verify").out
 
 
 def test_of_another_bank_the_hash_is_shown(cli, bank):
     released("--bank", bank)
-    assert "a record does not say where it is" in said_of_the_bank(cli)
+    assert "a record does not state the place of the bank" in said_of_the_bank(cli)
 
 
 def test_a_bank_that_changed_since_is_not_taken_for_it(cli):
     released()
     card = written_bank(Model.load(name="en")) / "bank.json"
     card.write_bytes(card.read_bytes() + b" ")
-    assert "a record does not say where it is" in said_of_the_bank(cli)
+    assert "a record does not state the place of the bank" in said_of_the_bank(cli)

@@ -126,8 +126,8 @@ def test_a_heavier_source_is_drawn_by_its_weight(tmp_path):
     )
     assert found == {"same": "b", "only a": "a", "only b": "b"}
     for weights, message in (
-        ({"tickets": 2.0}, r"sample\.weights\.tickets names no source .*there are: a, b"),
-        ({"a": 0.0, "b": 0.0, "c": 0.0}, "all are 0"),
+        ({"tickets": 2.0}, r"sample\.weights\.tickets names no source .*its sources: a, b"),
+        ({"a": 0.0, "b": 0.0, "c": 0.0}, "all weights are 0"),
     ):
         with pytest.raises(ParameterError, match=message):
             sample(corpus, tmp_path / "none.parquet", params(9, 1, weights), MACHINE)

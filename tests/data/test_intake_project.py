@@ -51,7 +51,7 @@ def test_the_default_data_are_tracked_and_counted(with_default):
 
 def test_a_source_with_no_plain_name_is_refused(real, tmp_path):
     file = write(tmp_path / "web.csv", [{"text": "a b"}])
-    with pytest.raises(RequestError, match=r"corpus \.\./x=…: a source's name"):
+    with pytest.raises(RequestError, match=r"corpus \.\./x=…: the name of a source"):
         data_store.use(data_store.DataRequest({"../x": file}), real)
 
 

@@ -175,13 +175,13 @@ def test_the_other_side_stays_or_is_the_default(root, tmp_path):
     summary = data_store.use(
         data_store.DataRequest(None, [write(tmp_path / "a.jsonl", ROWS)]), root
     )
-    assert any(note.startswith("corpus: none was given") for note in summary.notes)
+    assert any(note.startswith("corpus: the request and data/ have none") for note in summary.notes)
     assert len(shards(root)) == 350
     kept = tree(root / "data/documents")
     summary = data_store.use(data_store.DataRequest(write(tmp_path / "c.jsonl", ROWS)), root)
     assert tree(root / "data/documents") == kept
     assert len(shards(root)) == 3
-    assert not any("none" in note for note in summary.notes)
+    assert not any("have none" in note for note in summary.notes)
     assert (root / "tracked").read_text() == "data\ndata\n"
 
 
@@ -416,9 +416,7 @@ def test_reviews_of_medicines_have_labels_conditions_and_plain_text(made):
 
 def test_altered_reviews_are_refused(tmp_path):
     (tmp_path / "drugsCom.zip").write_bytes(b"another file")
-    with pytest.raises(
-        RequestError, match=r"drugsCom\.zip: is not the file of which the default is made"
-    ):
+    with pytest.raises(RequestError, match=r"drugsCom\.zip: differs from the file from which"):
         default.drug_reviews(tmp_path / "drugsCom.zip")
 
 
@@ -452,10 +450,10 @@ def test_a_document_set_has_the_name_that_is_given(root, tmp_path, monkeypatch, 
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["B=a.csv", "b.csv"], "would both become b; name one by --documents NAME="),
+        (["B=a.csv", "b.csv"], "would both become b; name one of them by --documents NAME="),
         (["x=a.csv", "x=b.csv"], "the name x is repeated"),
-        (["x y=a.csv"], "the name of a document set is of letters"),
-        (["x=folder"], "a folder, whose files are a document set each"),
+        (["x y=a.csv"], "the name of a document set consists of letters"),
+        (["x=folder"], "each file of a folder becomes its own document set"),
         (["x=none.csv"], "none.csv"),
     ],
 )

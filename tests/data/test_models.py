@@ -104,26 +104,26 @@ def linked(folder):
     ("damage", "says"),
     [
         (lambda folder: (folder / "pmi.npy").unlink(), "pmi.npy: missing"),
-        (lambda folder: (folder / "run.py").write_text("x"), "run.py: no file of a model"),
+        (lambda folder: (folder / "run.py").write_text("x"), "run.py: is not a file of the format"),
         (lambda folder: (folder / "model.json").unlink(), "model.json: missing"),
-        (linked, "NOTICE.md: a link or a device"),
-        (words(lambda all_: [*all_[:-1], all_[0]]), "a token that was there before"),
+        (linked, "NOTICE.md: is a link or a device"),
+        (words(lambda all_: [*all_[:-1], all_[0]]), "repeats an earlier token"),
         (words(lambda all_: [all_[0].upper() + "X", *all_[1:]]), "words.txt, line 1: not a token"),
         (words(lambda all_: ["", *all_[1:]]), "words.txt, line 1: not a token"),
-        (words(lambda all_: ["a_b_c_d", *all_[1:]]), "4 words; a collocation has 3 at most"),
+        (words(lambda all_: ["a_b_c_d", *all_[1:]]), "4 words; a collocation has at most 3"),
         (words(lambda all_: ["a_b", *all_[1:]]), "tokens of 1, 2 and 3 words"),
-        (words(lambda all_: all_[1:]), "words.txt: .* tokens; model.json says"),
+        (words(lambda all_: all_[1:]), "words.txt: .* tokens; model.json states"),
         (lambda folder: (folder / "words.txt").write_bytes(b"\xff\n"), "not UTF-8 at byte 0"),
         (array("counts.npy", at(-1, 10**6)), "is larger than the one before"),
-        (array("counts.npy", at(-1, 0)), "a count of 0"),
+        (array("counts.npy", at(-1, 0)), "a count is 0"),
         (array("counts.npy", lambda values: values.astype(np.int32)), "counts.npy: int32"),
         (array("pmi.npy", at(5, np.nan)), "number 6 is not finite"),
-        (array("pmi.npy", lambda values: values + 1), "a single word has a PMI"),
+        (array("pmi.npy", lambda values: values + 1), "the PMI of a single word is not 0"),
         (array("scales.npy", at(3, np.inf)), "finite and greater than 0"),
-        (array("scales.npy", at(3, 1e30)), "is the largest"),
+        (array("scales.npy", at(3, 1e30)), "the limit is"),
         (
             lambda folder: shutil.copy(folder / "scales.npy", folder / "trained_scales.npy"),
-            "no file of a model",
+            "is not a file of the format",
         ),
         (array("vectors.npy", lambda values: values[:, 1:]), "vectors.npy: int8 of shape"),
         (
@@ -132,9 +132,9 @@ def linked(folder):
         ),
         (array("orders/all.npy", at(0, 1)), "order 1 is not a permutation|order 1"),
         (structure(segmentation="gst"), "not the measurement of a segmentation"),
-        (structure(texts="many"), "not measurements"),
-        (lambda folder: (folder / "structure.json").write_text("[" * 10**5), "not measurements"),
-        (pickled, "pmi.npy: not an array of plain numbers"),
+        (structure(texts="many"), "does not hold measurements"),
+        (lambda folder: (folder / "structure.json").write_text("[" * 10**5), "does not hold meas"),
+        (pickled, "pmi.npy: is not an array of plain numbers"),
         (
             lambda folder: (folder / "NOTICE.md").write_bytes(bytes(2**23)),
             "NOTICE.md: 8,388,608 bytes",
@@ -148,7 +148,7 @@ def test_every_fault_is_refused(folder, damage, says):
     damage(folder)
     if (folder / "model.json").exists():
         with pytest.raises(
-            UnsoundModelError, match=r"sha256 differs|missing|no file of a model|a link|bytes"
+            UnsoundModelError, match=r"sha256 differs|missing|not a file of the format|a link|bytes"
         ):
             verify_folder(folder)
         sign(folder)
@@ -161,14 +161,14 @@ def test_every_fault_is_refused(folder, damage, says):
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"license": " "}, "license: empty"),
+        ({"license": " "}, "license: is empty"),
         ({"name": "../etc"}, "name: string should match"),
-        ({"name": "own"}, "own means something else"),
+        ({"name": "own"}, "own is reserved"),
         ({"format": 2}, "format 2; this version of Lexveil reads format 1"),
         ({"surprise": 1}, "surprise: extra inputs"),
         ({"n_tokens": 10**12}, "n_tokens: input should be less than"),
         ({"n_words": 1}, "do not add up"),
-        ({"files": {"/etc/passwd": "0" * 64}}, "no sha256|no file of a model"),
+        ({"files": {"/etc/passwd": "0" * 64}}, "no sha256|not a file of the format"),
     ],
 )
 def test_a_card_that_is_none(folder, fields, says):
@@ -186,14 +186,14 @@ def entry(name, mode=stat.S_IFREG | 0o644):
 @pytest.mark.parametrize(
     ("extra", "content", "says"),
     [
-        (entry("../outside"), b"x", r"\.\./outside: no file of a model"),
+        (entry("../outside"), b"x", r"\.\./outside: is not a file of the format"),
         (
             entry("orders/link", stat.S_IFLNK | 0o777),
             b"/etc/passwd",
-            "orders/link: a link or a folder",
+            "orders/link: is a link or a folder",
         ),
-        (entry("NOTICE.md"), b"again", "NOTICE.md: there twice"),
-        (entry("more.py"), b"print()", "more.py: no file of a model"),
+        (entry("NOTICE.md"), b"again", "NOTICE.md: occurs twice"),
+        (entry("more.py"), b"print()", "more.py: is not a file of the format"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -399,9 +399,9 @@ def test_of_another_language_nothing_is_measured(packaged, outside):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((), "--name, --license, --language: needed"),
-        ((*ADD[:6], "--name", "own"), "is not valid as the name of a model"),
-        ((*ADD, "--version", "one"), "not a version"),
+        ((), "--name, --license, --language: required"),
+        ((*ADD[:6], "--name", "own"), "is not a valid name of a model"),
+        ((*ADD, "--version", "one"), "is not a version"),
         ((*ADD, "--collocations", "absent"), "absent"),
         (ADD, "v.txt, line 2: not a word and 2 numbers"),
     ],
@@ -423,7 +423,7 @@ def test_parquet_with_faults(tmp_path):
         "parquet",
     )
     for columns, says in (
-        ({"word": ["a"]}, "without the columns"),
+        ({"word": ["a"]}, "lacks the columns"),
         (
             {"word": ["a", None], "vector": [[1.0, 2.0]] * 2},
             "row 2: a word, a number or a count is missing",

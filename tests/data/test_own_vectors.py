@@ -42,17 +42,17 @@ def test_vectors_in_memory_become_a_model(keyed, outside):
     keyed.save(str(outside / "v.kv"))
     lexveil.add_model(outside / "v.kv", **SAID, collocations="none", force=True)
     assert find("ours").tokens == space.tokens
-    with pytest.raises(RequestError, match="is there already"):
+    with pytest.raises(RequestError, match="exists already"):
         lexveil.add_model(keyed, **SAID, collocations="none")
 
 
 @pytest.mark.usefixtures("outside")
 def test_what_holds_no_vectors_is_refused(keyed):
     for wrong in ([1.0, 2.0], {"the": [1.0]}, SimpleNamespace(index_to_key=["a"], vectors="b")):
-        with pytest.raises(RequestError, match="give KeyedVectors of gensim"):
+        with pytest.raises(RequestError, match="give gensim's KeyedVectors"):
             lexveil.add_model(wrong, **SAID, collocations="none")
     short = SimpleNamespace(index_to_key=["the"], vectors=keyed.vectors)
-    with pytest.raises(RequestError, match="has no words with a vector for each"):
+    with pytest.raises(RequestError, match="does not have one vector for each word"):
         lexveil.add_model(short, **SAID, collocations="none")
 
 
@@ -68,7 +68,7 @@ def test_the_licence_of_a_mixed_model_is_asked(keyed, packaged):
     assert [source.license for source in made.card.sources] == ["MIT", packaged.card.license]
     assert "MIT AND CC0-1.0" in (made.folder / "NOTICE.md").read_text(encoding="utf-8")
     for one in ({"collocations": "none"}, {"collocations": "toy", "license": "CC0-1.0"}):
-        with pytest.raises(RequestError, match="nothing of another licence is mixed in"):
+        with pytest.raises(RequestError, match="the model mixes no licences"):
             lexveil.add_model(keyed, **(SAID | one), mixed_license="MIT", force=True)
 
 

@@ -202,7 +202,7 @@ def test_build_of_too_few_sentences_makes_nothing(tmp_path, cli):
     few = write_texts(tmp_path / "few.csv", SENTENCES[:50])
     ask = ("sentences", "build", few, "-o", tmp_path / "bank", "--model", "en")
     said = cli(*ask, code=2, told="reading .*\n").err
-    assert "50 sentences of the sources are fit" in said
+    assert "only 50 sentences of the sources are suitable" in said
     assert not (tmp_path / "bank").exists()
 
 

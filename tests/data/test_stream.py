@@ -271,7 +271,7 @@ def test_a_place_that_stays_away_ends_the_call_and_keeps_what_is_finished(root, 
     ("fault", "said"),
     [
         (PermissionError(), "log in"),
-        (ValueError("no range requests"), "fetch it and give the file"),
+        (ValueError("no range requests"), "download it and give the file"),
         (httpx.HTTPStatusError("", request=None, response=httpx.Response(401)), "log in"),
     ],
 )
@@ -317,7 +317,9 @@ def test_a_shard_without_anything_kept_has_no_file(root):
     assert 0 < len(kept) < 30 and all(kept.values())
     read = [one["documents"] for one in origin(root)["shards"]]
     assert (sum(read), len(read)) == (len(kept), 30)
-    with pytest.raises(RequestError, match="of 30 documents none is kept; take a larger share"):
+    with pytest.raises(
+        RequestError, match="none of its 30 documents was stored; take a larger share"
+    ):
         use(root, wanted=SampleRequest(share=1e-9))
 
 
@@ -341,11 +343,11 @@ def test_what_an_address_stands_for(address, names):
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("far://c4", "there are the folders en: name one"),
+        ("far://c4", "give one of the folders en"),
         ("far://nothing", "not found"),
         ("far://c4/en/*.bin", "known are"),
-        ("nosuch://c4", "the kind of the address is unknown"),
-        ("hf://c4", "not of the form hf://"),
+        ("nosuch://c4", "unknown kind of address"),
+        ("hf://c4", "does not have the form hf://"),
     ],
 )
 def test_addresses_that_lead_nowhere(address, said):
@@ -439,11 +441,11 @@ def test_files_and_addresses_side_by_side(root, tmp_path):
 def test_requests_that_make_no_sense(root, tmp_path, monkeypatch):
     put("c4/en", *SHARDS)
     (tmp_path / "t.txt").write_text("ticket\n")
-    with pytest.raises(RequestError, match="has 4 shards, from 0"):
+    with pytest.raises(RequestError, match="has 4 shards, numbered from 0"):
         use(root, wanted=SampleRequest(shards=(2, 4)))
     with pytest.raises(RequestError, match="need an address"):
         data_store.use(data_store.DataRequest(tmp_path / "t.txt", wanted=ALL), root)
     monkeypatch.setattr(corpus_sampling.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
-    with pytest.raises(RequestError, match=r"100 bytes are free\. Free some, or take less"):
+    with pytest.raises(RequestError, match=r"100 bytes are free\. Free some space"):
         use(root)
     assert Far.reads == []

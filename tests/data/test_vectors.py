@@ -131,10 +131,10 @@ def test_words_with_white_space_or_foreign_bytes_are_left_out(
         (b"a 1 2 3\nb 1 nan 3\n", "line 2: a number is not finite"),
         (b"a 1 2 3\nb 1 1e39 3\n", "line 2: a number is not finite"),
         (b"2 3\na 1 2 3\nb 1 2\n", "line 3: not a word and 3 numbers"),
-        (b"3 3\na 1 2 3\nb 1 2 3\n", "the header says 3 words, the file has 2"),
+        (b"3 3\na 1 2 3\nb 1 2 3\n", "the header states 3 words, but the file has 2"),
         (binary(b"")[:-1], "word 5: truncated, of 5 words"),
-        (binary(b"") + b"x", "word 5: more follows after the words"),
-        (b"5 4\n" + b"\xff" * 4000, "word 1: no end of the word"),
+        (binary(b"") + b"x", "word 5: more bytes follow after the words"),
+        (b"5 4\n" + b"\xff" * 4000, "word 1: the end of the word is missing"),
         (
             binary(b"").replace(struct.pack("<f", VECTORS[1, 2]), struct.pack("<f", np.inf)),
             "word 2: .*not finite",

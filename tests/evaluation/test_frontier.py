@@ -53,5 +53,5 @@ def test_paired_differences_by_hand():
     assert first.margin(other) == other.margin(first) == pytest.approx(0.418760, rel=1e-5)
     # No difference is no certainty: √(1/6)/√6 = 1/6.
     assert first.margin(first) == pytest.approx(1.644854 / 6, rel=1e-6)
-    with pytest.raises(ParameterError, match="other documents"):
+    with pytest.raises(ParameterError, match="different documents"):
         first.margin(Paired(np.array([0.5]), np.array([1.0])))

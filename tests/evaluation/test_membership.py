@@ -138,7 +138,7 @@ def test_the_target_learns_from_rewritten_members_and_everything_else_is_in_clea
         (["a"] * 40, "all documents have the same value"),
         (
             ["a", "b"] * 15 + ["a", None],
-            "31 documents have a value in column label, and four parts of 8",
+            "31 documents have a value in column label; each of the four parts needs 8",
         ),
         (["a"] * 40 + ["b"] * 3, "fewer than 4 documents"),
     ],

@@ -226,7 +226,7 @@ def test_wrong_folders(folder, tmp_path):
 
     save_gpt2(Path(folder), NUMBERED, WINDOW)
     change_config(folder, bos_token_id=None)
-    with pytest.raises(RequestError, match="no mark of a new text"):
+    with pytest.raises(RequestError, match="no start token"):
         Gpt2(folder)
 
 

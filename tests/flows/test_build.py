@@ -107,7 +107,7 @@ def test_nothing_downstream_of_a_failure_runs(failed):
     states = {"first": "cached", "count@a": "ran", "count@b": "failed"}
     states |= dict.fromkeys([*PRIVATIZE, "check", "report"], "not run")
     assert failed.run.states == states
-    assert failed.run.notes.results["report"].message == "needs count@b, which failed"
+    assert failed.run.notes.results["report"].message == "needs count@b, whose state is failed"
 
 
 def test_a_failed_stage_leaves_no_output_and_no_entry(failed):
@@ -212,8 +212,8 @@ def test_a_build_server_is_told_whether_a_stage_is_stale(built):
     assert said == [
         "stale: check: changed deps: params.yaml (checks)",
         "stale: report: follows from check",
-        f"2 of {len(ORDER)} stages are stale: 1 by changes of their own, and 1 that follow; "
-        "`lexveil run` runs them, but for those that read what comes out as it was",
+        f"2 of {len(ORDER)} stages are stale: 1 because of own changes, and 1 that depend on them; "
+        "`lexveil run` runs them, except stages whose inputs turn out unchanged",
     ]
     assert not say_stale(said.append, graph, "privatize@S1-1.0")
     assert built.ran() == []
@@ -274,7 +274,8 @@ def test_the_end_of_a_run_names_the_runs_of_the_grid_that_it_skipped(built):
         said = []
         say_done(said.append, "all", 1.0, stages)
         expected = [
-            f"skipped: {some}: out of reach, and left out; the report says why" for some in names
+            f"skipped: {some}: out of reach, so skipped; the report states the reason"
+            for some in names
         ]
         assert [line for line in said if line.startswith("skipped")] == expected
     said.clear()

@@ -17,7 +17,7 @@ from lexveil.base.errors import RequestError
         ({"schedules": [{"cron": "at night"}]}, r"deployments\[1\]: .*cron"),
         (
             {"schedules": [{"cron": "0 4 * * 0", "interval": 60}]},
-            r"deployments\[1\]: a schedule has either",
+            r"deployments\[1\]: a schedule needs exactly",
         ),
         ({"schedules": [{"interval": 0}]}, r"deployments\[1\]\.schedules\.0\.interval"),
         ({"parameters": {"mechanisms": ["madlab"]}}, r"deployments\[1\]: .*mechanisms"),

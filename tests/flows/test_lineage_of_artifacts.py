@@ -100,7 +100,7 @@ def test_a_run_that_was_skipped_is_in_no_chain(built):
     built.dvc("repro", "--single-item", "privatize@S1-1.0")
     stages = [entry["stage"] for entry in lineage(Path("artifacts/report/index.html"))["chain"]]
     assert "privatize@S2-1.0" in stages and "privatize@S1-1.0" not in stages
-    with pytest.raises(RequestError, match="is of a run that was skipped"):
+    with pytest.raises(RequestError, match="belongs to a run that was skipped"):
         lineage(Path("artifacts/private/S1/1.0/skipped.json"))
 
 
@@ -112,7 +112,9 @@ def test_inputs_are_compared_with_what_their_makers_made(built):
     built.dvc("repro", "--single-item", "first", "count@a")
     (counts, _) = lineage(PRIVATE)["chain"][0]["inputs"]
     assert counts["as_made"] is False
-    assert any("(made again since)" in line for line in as_text(lineage(PRIVATE)))
+    assert any(
+        "(made again since this stage read it)" in line for line in as_text(lineage(PRIVATE))
+    )
 
 
 def test_the_chain_ends_at_the_files_of_the_data(built):
@@ -195,9 +197,9 @@ def test_a_chain_that_nobody_touched_holds(built):
     # private, two counts, first; counts read by private, first read by each count; source, and code
     # of four stages.
     assert {kind: kinds.count(kind) for kind in kinds} == {"output": 4, "link": 3, "code": 5}
-    assert next(findings_as_text(report)).endswith("everything that is here is as recorded")
+    assert next(findings_as_text(report)).endswith("all existing files are as recorded")
     (built.root / PRIVATE).unlink()
-    with pytest.raises(RequestError, match="is not there"):
+    with pytest.raises(RequestError, match="is missing"):
         verify(PRIVATE)
 
 
@@ -429,7 +431,7 @@ def test_what_dvc_alone_made_is_of_no_run(project, run):
     make_stale(project, 0.8)
     project.dvc("repro")
     assert [name for name, origin in made().items() if origin is None] == ["check"]
-    assert any("not recorded" in line for line in as_text(lineage(CHECKED)))
+    assert any("without a record" in line for line in as_text(lineage(CHECKED)))
     run()
     assert "check" not in noted(project)["stages"]
 

@@ -218,18 +218,18 @@ def test_a_dead_or_refusing_endpoint_and_broken_params_are_warnings_without_the_
         (
             "evaluate@madlib-S1-1.0: KeyError: 'hospital'",
             "evaluate@madlib-S1-1.0",
-            "KeyError; the run's log says more",
+            "KeyError; see the run's log",
         ),
         (
             "first: duckdb.IOException: cannot read hospital",
             "first",
-            "IOException; the run's log says more",
+            "IOException; see the run's log",
         ),
         ("first: the stage was killed (signal 9)", "first", "the stage was killed (signal 9)"),
         (
             "Flow run encountered an exception: ValueError: hospital",
             None,
-            "ValueError; the run's log says more",
+            "ValueError; see the run's log",
         ),
         (
             "stopped after 60 minutes (lexveil.toml)",

@@ -59,10 +59,10 @@ def test_an_interrupted_command_cleans_up_and_a_deaf_one_is_killed():
             id="refused",
         ),
         pytest.param(
-            StageOutcome(code=137), "2 of 3", "was killed (signal 9), as when", 1, id="killed"
+            StageOutcome(code=137), "2 of 3", "was killed (signal 9), perhaps", 1, id="killed"
         ),
         pytest.param(
-            StageOutcome(code=-9), "2 of 3", "was killed (signal 9), as when", 1, id="dead"
+            StageOutcome(code=-9), "2 of 3", "was killed (signal 9), perhaps", 1, id="dead"
         ),
         pytest.param(StageOutcome(code=3), "", "the stage ended with code 3", 1, id="silent"),
         pytest.param(

@@ -102,7 +102,7 @@ def test_a_run_that_waits_goes_on_where_one_was_killed(working, lexveil, built, 
     assert psutil.wait_procs(family, timeout=PATIENCE)[1] == []
     code, out, err = finished(patient)
     assert (code, err) == (0, "")
-    assert "was killed; this one continues there" in out
+    assert "was killed; this run continues it" in out
     undisturbed = Project(built_template)
     assert (built.artifacts(), built.entries()) == (undisturbed.artifacts(), undisturbed.entries())
 

@@ -136,7 +136,7 @@ TEMPLATE = yaml.safe_load((paths.TEMPLATE / paths.PARAMS).read_text(encoding="ut
         ("model: {}\nparametres: {}", "unknown key parametres"),
         (
             "model: {license: CC0-1.0}\nparameters: {machine: {workers: 4}}",
-            "machine decides no byte of the model; set it in lexveil.toml of the work folder",
+            "machine does not change the model; set it in lexveil.toml of the work folder",
         ),
         (
             "model: {license: CC0-1.0, min_document: 3}",
@@ -167,7 +167,7 @@ def test_sources_are_chosen_by_the_field_of_the_lines(tmp_path):
         split_by_source([tmp_path / "a.json.gz"], ["x", "w"], tmp_path / "split")
     (tmp_path / "b.jsonl").write_text('{"text": "a secret"}\n', encoding="utf-8")
     with pytest.raises(
-        RequestError, match=r"b\.jsonl.*1: no JSON object with a field `source`"
+        RequestError, match=r"b\.jsonl.*1: is not a JSON object with a field `source`"
     ) as error:
         split_by_source([tmp_path / "b.jsonl"], ["x"], tmp_path / "split")
     assert "secret" not in str(error.value)

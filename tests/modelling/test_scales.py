@@ -60,11 +60,11 @@ def test_a_scale_learnt_from_labels(outside, words):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("a,b\n1,2\n", "has neither the columns word and score nor text and label"),
-        ("word,score\ngood,much\n", "must have a word and a score, a number"),
-        ("word,score\ngood,2\n", "the score must lie between -1 and 1"),
+        ("a,b\n1,2\n", "has neither the columns word and score nor the columns text and label"),
+        ("word,score\ngood,much\n", "needs a word and a score, which is a number"),
+        ("word,score\ngood,2\n", "the score must be between -1 and 1"),
         ("text,label\na fire,1\na flood,2\na storm,3\n", "column label has 3 labels"),
-        ("text,label\na fire,1\nthe flood,2\n", "says anything of their label"),
+        ("text,label\na fire,1\nthe flood,2\n", "is significantly associated with a label"),
     ],
 )
 @pytest.mark.usefixtures("words")

@@ -107,7 +107,7 @@ def test_a_log_of_other_texts_is_refused(made, tmp_path, monkeypatch):
         paths, "private", lambda *run: tmp_path / "tem/S1/1.0" if run == RUN else private(*run)
     )
     with pytest.raises(
-        RequestError, match=r"the tokens of data set .* are not those of its clean texts"
+        RequestError, match=r"the tokens of data set .* differ from the tokens of its clean texts"
     ):
         measure_recovery(*RUN, load_params())
 

@@ -148,7 +148,7 @@ def test_a_preset_without_its_data_says_how_to_bring_it_and_begins_nothing(
     [
         (["--paper", "tem"], "--paper and --sets go together"),
         (["--paper", "tem", "--sets", ".", "--texts", "0"], "must be at least 1"),
-        ([], "was made by no preset"),
+        ([], "was not made by a preset"),
     ],
 )
 def test_a_request_that_cannot_be_is_refused(
@@ -163,7 +163,7 @@ def test_a_request_that_cannot_be_is_refused(
 
 
 def test_a_project_of_no_preset_has_no_page(tmp_path):
-    with pytest.raises(RequestError, match="made by no preset"):
+    with pytest.raises(RequestError, match="not made by a preset"):
         read_request(tmp_path)
 
 

@@ -148,12 +148,12 @@ def test_ours_stand_above_theirs_of_the_cells_that_were_remade():
 @pytest.mark.parametrize(
     ("paper", "table", "names", "reason"),
     [
-        ("CLMLDP", "3", {"dataset": "rte"}, "data set rte is not at hand"),
+        ("CLMLDP", "3", {"dataset": "rte"}, "data set rte is not available"),
         ("CLMLDP", "5", {"strategy": "S1"}, "mahalanobis is not in the grid"),
         ("CLMLDP", "3", {"dataset": "sst2", "epsilon": 50.0}, r"ε 50 is not in the grid"),
         ("CLMLDP", "3", {"dataset": "sst2", "epsilon": 1.0, "strategy": "S3"}, "S3 is not"),
         ("1-Diffractor", "1", {"dataset": "sst2", "variant": "listsL1"}, "L1 is not in the grid"),
-        ("1-Diffractor", "1", {"dataset": "sst2", "variant": "listsL2"}, "L2 is L0 where"),
+        ("1-Diffractor", "1", {"dataset": "sst2", "variant": "listsL2"}, "L2 equals L0 if"),
         ("CLMLDP", "3", {"dataset": "sst2", "epsilon": 1.0, "strategy": "S1"}, "has no label"),
     ],
 )

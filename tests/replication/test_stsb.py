@@ -44,8 +44,8 @@ def test_a_file_of_its_form_becomes_a_set(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "heading", "message"),
     [
-        ([row(0, "a", "b", "6.0")], HEADING, "train.tsv, line 2: score '6.0' is no number"),
-        ([row(0, "a", "b", "high")], HEADING, "line 2: score 'high' is no number from 0 to 5"),
+        ([row(0, "a", "b", "6.0")], HEADING, "train.tsv, line 2: score '6.0' is not a number"),
+        ([row(0, "a", "b", "high")], HEADING, "line 2: score 'high' is not a number from 0 to 5"),
         (["0\tmain-captions"], HEADING, "line 2: 2 fields; it needs 10"),
         ([], HEADING.replace("score", "mark"), "has no column score"),
     ],

@@ -118,7 +118,7 @@ def test_a_project_without_a_corpus_can_hand_on_its_base(packaged):
 def test_without_a_corpus_there_is_no_perplexity_and_all_else_is_scored():
     evaluation = read_json(paths.evaluation("none", "none", BaseEpsilon(0.0)), "evaluate_baseline")
     scores = evaluation["datasets"]["reviews"]
-    without = "there is no corpus that a language model could learn from"
+    without = "there is no corpus on which a language model could be trained"
     assert scores["perplexity"] == {"left_out": without}
     assert scores["utility"]["left_out"] is None
 

@@ -73,7 +73,7 @@ def test_too_few_sentences_make_no_bank(project, capsys):
     change_params(sentences={"max_words": 3})
     run_stage("collect_sentences")
     run_stage("embed_sentences")
-    assert "no bank: it needs 1,000" in capsys.readouterr().out
+    assert "no bank was made: it needs 1,000" in capsys.readouterr().out
     assert not [*paths.BANK.iterdir()]
     with pytest.raises(RequestError, match=r"fewer than 1,000 sentences .* --bank|bank"):
         bank_of(Model.load(Path(), "own"))

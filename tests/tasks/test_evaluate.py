@@ -209,7 +209,7 @@ SOUND = documents()
 )
 def test_runs_of_other_documents_are_refused(other):
     put_run(other, "madlib", "S1", "1.0")
-    with pytest.raises(RequestError, match="not of the same documents") as caught:
+    with pytest.raises(RequestError, match="have different documents") as caught:
         made("madlib", "S1", "1.0")
     assert SECRET not in str(caught.value)
     assert not Path("artifacts/evaluation").exists()

@@ -128,7 +128,7 @@ def test_a_model_can_have_lengths_of_its_own_beside_those_of_the_embedding(proje
 def test_nothing_that_passes_is_an_error_with_a_way_out(project, few_texts):
     change_params(model={"min_documents": 100_000})
     with pytest.raises(
-        RequestError, match=r"0 tokens stand in 100000 documents .* lower model\.min_documents"
+        RequestError, match=r"0 tokens occur in 100000 documents .* lower model\.min_documents"
     ):
         run_stage("package_model")
     assert not paths.PACKAGED.exists()

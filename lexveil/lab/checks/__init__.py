@@ -1,1 +1,3 @@
-"""Great Expectations suites for numbers that SQL aggregated from the artifacts."""
+"""Great Expectations suites for the experiment's artifacts. Each suite judges numbers that SQL
+aggregated from an artifact.
+"""

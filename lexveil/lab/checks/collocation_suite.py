@@ -1,4 +1,4 @@
-"""Expectations for the collocations: one row per length (bigrams, trigrams), from
+"""Expectations for the collocations. The frame has one row per length (bigrams, trigrams), from
 sql/checks/collocation_audit.sql.
 """
 
@@ -10,8 +10,8 @@ import great_expectations.expectations as gxe
 from lexveil.release.checks.suites import TOLERANCE, suite_of, zero
 
 REBUILD = (
-    "`dvc repro --force build_collocations` makes them from the counts again; "
-    "if this stays, it is a fault of tasks/build_collocations.py"
+    "`dvc repro --force build_collocations` builds the collocations from the counts again; if "
+    "the fault remains, it is a bug in tasks/build_collocations.py"
 )
 WIDEN = (
     "Lower collocations.min_pmi or collocations.min_count in params.yaml, or add text with "
@@ -28,49 +28,47 @@ OF_ANY_LIMITS = (
     zero(
         "n_barred",
         holds="No word of an n-gram is a connector or punctuation",
-        fault="{subject} have a connector word or punctuation",
+        fault="{subject} contain a connector or punctuation",
     ),
     zero(
         "n_repeated",
         holds="Every n-gram occurs once",
-        fault="{subject} are there more than once",
+        fault="{subject} occur more than once",
     ),
     zero(
         "n_overcounted",
         holds="No n-gram is more frequent than one of its words",
-        fault="{subject} are more frequent than one of their words",
+        fault="{subject} are more frequent than one of the words in them",
     ),
     zero(
         "n_miscounted",
         holds="The frequency of an n-gram is its counted frequency",
-        fault="{subject} have another count than in artifacts/ngrams",
+        fault="{subject} have a count that differs from the count in artifacts/ngrams",
     ),
     zero(
         "n_strays",
-        holds="The base adds exactly the n-grams that it has and the corpus lacks",
+        holds="The base model adds exactly those of its n-grams that the corpus lacks",
         fault=(
-            "{subject} and {n_of_base:,} of the base: some of these are missing, too "
-            "many or other than the base has them"
+            "{subject} and {n_of_base:,} from the base model; some n-grams of the base model "
+            "are missing, altered or wrongly added"
         ),
     ),
     gxe.ExpectColumnValuesToBeBetween(
         column="pmi_difference_bits",
         max_value=TOLERANCE,
-        description="PMI follows from the counts and the number of tokens",
-        meta={
-            "fault": "{subject} have a PMI that differs from the one that follows from the counts"
-        },
+        description="The PMI of an n-gram follows from the counts and the number of tokens",
+        meta={"fault": "{subject} have a PMI that does not follow from the counts"},
     ),
 )
 
 
 def collocation_suite(min_count: int, min_pmi: float) -> gx.ExpectationSuite:
-    """Suite for collocations: every n-gram reaches the limits of frequency and PMI, and the PMI
+    """Suite for collocations: every n-gram reaches the thresholds of frequency and PMI, and its PMI
     follows from the counts.
 
     Args:
-        min_count: smallest frequency.
-        min_pmi: smallest PMI in bits.
+        min_count: smallest allowed frequency.
+        min_pmi: smallest allowed PMI in bits.
     """
     count = f"collocations.min_count {min_count}"
     pmi = f"collocations.min_pmi {min_pmi:g} bits"
@@ -78,12 +76,12 @@ def collocation_suite(min_count: int, min_pmi: float) -> gx.ExpectationSuite:
         gxe.ExpectColumnValuesToBeUnique(
             column="ngrams",
             description="No two rows have the same ngrams",
-            meta={"fault": "{subject} are there more than once (ngrams)"},
+            meta={"fault": "{subject} occur more than once (ngrams)"},
         ),
         zero(
             "n_wanting",
             holds="There is at least one bigram",
-            fault=f"{{subject}} were kept, at least 1 is needed, with {count}, {pmi}",
+            fault=f"{{subject}} passed the thresholds {count} and {pmi}; at least 1 is needed",
             way_out=WIDEN,
         ),
         zero(

@@ -1,4 +1,6 @@
-"""Expectations for the sampled corpus: one row per document, from sql/checks/corpus_totals.sql."""
+"""Expectations for the sampled corpus. The frame has one row per document, from
+sql/checks/corpus_totals.sql.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,15 @@ import great_expectations.expectations as gxe
 from lexveil.release.checks.suites import suite_of, zero
 
 REBUILD = (
-    "`dvc repro --force sample_corpus` makes all three tables from the same documents; "
-    "if this stays, it is a fault of tasks/sample_corpus.py"
+    "`dvc repro --force sample_corpus` writes all three tables from the same documents; if the "
+    "fault remains, it is a bug in tasks/sample_corpus.py"
 )
 BRING = (
-    "Bring one with `lexveil data use --corpus PATH`, or the embedded one with `lexveil "
-    "data default`"
+    "Add a corpus with `lexveil data use --corpus PATH`, or use the embedded corpus with "
+    "`lexveil data default`"
 )
 TOKENIZER = (
-    "Tokens are joined by a space and collocations by '_', so this is a fault of "
+    "Tokens are joined by a space and collocations by '_', so this is a bug in "
     "lexveil/core/text/tokenize.py"
 )
 ENOUGH = (
@@ -36,7 +38,7 @@ RULES = (
     gxe.ExpectColumnValuesToBeUnique(
         column="doc_id",
         description="No two rows have the same doc_id",
-        meta={"fault": "{subject} are there more than once (doc_id)"},
+        meta={"fault": "{subject} occur more than once (doc_id)"},
     ),
     zero(
         "n_strays",
@@ -68,18 +70,18 @@ RULES = (
     ),
     zero(
         "n_unnumbered",
-        holds="Every token is the number of a word in words.parquet",
+        holds="The ids of all tokens are rows of words.parquet",
         fault=(
-            "{subject} have sentences with a number that artifacts/corpus/words.parquet "
-            "does not have"
+            "{subject} have sentences with a token id that artifacts/corpus/words.parquet does "
+            "not have"
         ),
     ),
 )
 
 
 def corpus_suite(*, may_be_empty: bool = False) -> gx.ExpectationSuite:
-    """Suite for the corpus: every document has text, every text with something to read has tokens,
-    and tokens can be joined and split again.
+    """Suite for the corpus: every document has text, every text that is not blank has tokens, and
+    tokens can be joined and split again.
 
     A document with nothing but white space has no tokens and passes.
 

@@ -1,4 +1,6 @@
-"""Consistency of the scores of all runs, as the frame that ``evaluation_suite`` checks."""
+"""Consistency checks of the scores of all runs; they return the frame that ``evaluation_suite``
+judges.
+"""
 
 from __future__ import annotations
 
@@ -38,17 +40,18 @@ def cells(
     """Return the inconsistencies of the scores, one row per run, data set and setting.
 
     Args:
-        records: evaluation records by run; the first is the clean baseline.
+        records: evaluation records by run; the first record belongs to the clean baseline.
         datasets: names of the data sets that every run must have.
-        settings: the back ends, and the number of trainings of each classifier.
+        settings: the configured back ends, and the number of trainings of each classifier.
 
     Returns:
-        A frame with the columns COLUMNS. is_missing, is_at_odds, is_of_another (back end) and
-            is_scored are 0 or 1; n_outside counts scores that are not a number in their range;
-            n_shuffles_off is the number of trainings that are missing or too many; mean_gap is the
-            largest difference between a mean and the mean of its trainings. below_majority is set
-            for the clean baseline only: by how much its macro F1 lies below the majority-class
-            baseline, beyond the margin that the number of test documents allows.
+        A frame with the columns ``COLUMNS``. is_missing, is_at_odds (with the clean baseline),
+            is_of_another (back end) and is_scored are 0 or 1. n_outside counts scores that are not
+            a number in the range of their metric. n_shuffles_off is the number of trainings that
+            are missing or too many. mean_gap is the largest difference between a stored mean and
+            the mean of the trainings. below_majority is 0 except for the clean baseline: the
+            distance by which the macro F1 on clean texts lies below the majority-class baseline,
+            beyond the margin that the number of test documents allows.
     """
     import pandas as pd
 
@@ -87,8 +90,8 @@ def _cell(
     setting: str | None,
     n_shuffles: int,
 ) -> tuple[int, int, int, int, int, float]:
-    """Return COLUMNS from is_missing to mean_gap without is_of_another, for one entry compared with
-    the entry of the clean baseline.
+    """Compare one entry with the entry of the clean baseline, and return the values of the
+    ``COLUMNS`` is_missing, is_at_odds, is_scored, n_outside, n_shuffles_off and mean_gap.
     """
     same = metric.same
     is_at_odds = (
@@ -131,7 +134,8 @@ def not_above_majority(clean: Mapping[str, Any], datasets: Sequence[str]) -> lis
     """Return the tasks and attacks in which a classifier on clean texts does not beat the
     majority-class baseline by more than chance.
 
-    Rewriting has no measurable cost or benefit for them, because clean texts already show nothing.
+    For these tasks and attacks, no effect of rewriting can be measured, because clean texts already
+    show nothing.
 
     Returns:
         DATASET/utility or DATASET/attack, in order.

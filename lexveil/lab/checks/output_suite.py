@@ -1,4 +1,4 @@
-"""Expectations for the output of one run: one row per document, from
+"""Expectations for the output of one run. The frame has one row per document, from
 sql/checks/output_lengths.sql.
 """
 
@@ -18,16 +18,16 @@ RULES = (
     gxe.ExpectCompoundColumnsToBeUnique(
         column_list=["dataset", "doc_id"],
         description="No two rows have the same dataset, doc_id",
-        meta={"fault": "{subject} are there more than once (dataset, doc_id)"},
+        meta={"fault": "{subject} occur more than once (dataset, doc_id)"},
     ),
     zero(
         "is_lost",
-        holds="Every document of the input is there",
+        holds="Every document of the input is in the output",
         fault="{subject} of the input are not in the output",
     ),
     zero(
         "is_stray",
-        holds="There is no document that the input does not have",
+        holds="Every document of the output is in the input",
         fault="{subject} are not in the input",
     ),
     zero(
@@ -37,8 +37,8 @@ RULES = (
     ),
     zero(
         "n_miscarried",
-        holds="Split, label and attribute equal those of the input",
-        fault="{subject} have another split, label or attribute than the input",
+        holds="Split, label and attribute equal the values in the input",
+        fault="{subject} have a split, label or attribute that differs from the input",
     ),
     zero(
         "n_misplaced",
@@ -47,49 +47,57 @@ RULES = (
     ),
     zero(
         "n_words_beyond",
-        holds="A token is 1 to 3 words: n <= words <= 3 n for n tokens out",
-        fault="{subject} put out fewer words than tokens, or more than 3 per token",
-    ),
-    zero(
-        "n_unclear",
-        holds="Every token has a known class and action, and the words it became",
+        holds="An output token is 1 to 3 words, so n tokens have n to 3 n words",
         fault=(
-            "{subject} have tokens whose class, action or number of words is not one of those known"
+            "{subject} have fewer output words than output tokens, or more than 3 words per token"
         ),
     ),
     zero(
+        "n_unclear",
+        holds="Every token has a known class, a known action and a number of output words",
+        fault=("{subject} have tokens with an unknown class, action or number of words"),
+    ),
+    zero(
         "tokens_in_gap",
-        holds="As many tokens went in as the token log has",
-        fault="{subject} took in another number of tokens than their token log has",
+        holds="The input has as many tokens as the token log",
+        fault="{subject} have a number of input tokens that differs from the token log",
     ),
     zero(
         "tokens_out_gap",
-        holds="As many tokens come out as went in, less those the token log calls dropped",
+        holds=(
+            "The output has as many tokens as the input, less the tokens that were dropped "
+            "according to the token log"
+        ),
         fault=(
-            "{subject} put out another number of tokens than they took in, less the dropped ones"
+            "{subject} have a number of output tokens that differs from the number of input "
+            "tokens less the dropped tokens"
         ),
     ),
     zero(
         "words_out_gap",
-        holds="As many words come out as the token log has",
-        fault="{subject} put out another number of words than their token log has",
+        holds="The output has as many words as the token log",
+        fault="{subject} have a number of output words that differs from the token log",
     ),
     zero(
         "n_foreign",
-        holds="Every output token is in the vocabulary, or accounted as kept or dropped",
-        fault="{subject} have output tokens that are neither in the vocabulary nor kept",
+        holds=(
+            "Every output token is in the vocabulary, or the token log says that the token was kept"
+        ),
+        fault="{subject} have output tokens that are neither in the vocabulary nor kept tokens",
     ),
     zero(
         "unprotected_gap",
-        holds="n_unprotected counts the kept tokens",
-        fault="{subject} count another number of unprotected tokens than their token log keeps",
+        holds="n_unprotected is the number of kept tokens",
+        fault=(
+            "{subject} have an n_unprotected that differs from the number of kept tokens "
+            "in the token log"
+        ),
     ),
     zero(
         "n_mispriced",
         holds=(
-            "Epsilon is greater than 0 exactly for perturbed tokens; kept, dropped and "
-            "sampled "
-            "ones carry 0"
+            "Epsilon is greater than 0 exactly for perturbed tokens; kept, dropped and sampled "
+            "tokens have epsilon 0"
         ),
         fault=(
             "{subject} have perturbed tokens without a finite epsilon, or an epsilon on "
@@ -107,16 +115,16 @@ SPENT = (
     gxe.ExpectColumnValuesToBeBetween(
         column="epsilon_overrun",
         max_value=TOLERANCE,
-        description="No text spends more than its plan grants (relative to it, where it is above "
-        "1; what "
-        "is not planned is 0)",
-        meta={"fault": "{subject} spend more than their plan grants"},
+        description="No text spends more than its planned budget, which is 0 without a plan",
+        meta={"fault": "{subject} spend more than their planned budget"},
     ),
     gxe.ExpectColumnValuesToBeBetween(
         column="epsilon_difference",
         max_value=TOLERANCE,
-        description="The spent epsilon of a document is the sum over its token log",
-        meta={"fault": "{subject} say another epsilon_spent than their token log"},
+        description="epsilon_spent of a document is the sum over the tokens in the token log",
+        meta={
+            "fault": "{subject} have an epsilon_spent that differs from the sum in their token log"
+        },
     ),
 )
 
@@ -126,12 +134,12 @@ def output_suite(stage: str, is_clean: bool) -> gx.ExpectationSuite:
     every epsilon.
 
     Args:
-        stage: name in DVC of the stage that makes the run.
-        is_clean: whether the run is the clean baseline, whose text must equal the input.
+        stage: name of the DVC stage that writes the output.
+        is_clean: whether the run is the clean baseline; its text must equal the input.
     """
     rebuild = (
-        f"Do not pass this output on. `dvc repro --force {stage}` makes it again; "
-        "if this stays, it is a fault of tasks/privatize.py"
+        f"Do not pass this output on. `dvc repro --force {stage}` writes it again; if the fault "
+        "remains, it is a bug in tasks/privatize.py"
     )
     return suite_of(
         "outputs", "documents", (*RULES, *([CLEAN] if is_clean else []), *SPENT), rebuild

@@ -1,4 +1,6 @@
-"""Expectations for a budget plan: one row per text, from sql/checks/plan_totals.sql."""
+"""Expectations for a budget plan. The frame has one row per text, from
+sql/checks/plan_totals.sql.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,8 @@ from lexveil.core.accounting.budgets import BY_WORDS
 from lexveil.release.checks.suites import TOLERANCE, suite_of, zero
 
 REBUILD = (
-    "No noise was drawn with it. `dvc repro --force plan_budgets` plans again; if this "
-    "stays, it is a fault of "
-    "tasks/plan_budgets.py"
+    "No noise was drawn with this plan. `dvc repro --force plan_budgets` computes the plan "
+    "again; if the fault remains, it is a bug in tasks/plan_budgets.py"
 )
 RULES = (
     gxe.ExpectTableRowCountToBeBetween(
@@ -19,35 +20,38 @@ RULES = (
         description="There is at least one text",
         meta={
             "fault": "there is no text, at least 1 is needed",
-            "way_out": "`lexveil data use --documents PATH` brings documents, `lexveil data "
-            "default` the embedded ones",
+            "way_out": (
+                "Add documents with `lexveil data use --documents PATH`, or use the "
+                "embedded documents with `lexveil data default`"
+            ),
         },
     ),
     gxe.ExpectCompoundColumnsToBeUnique(
         column_list=["dataset", "doc_id", "field"],
         description="No two rows have the same dataset, doc_id, field",
         meta={
-            "fault": "{subject} are there more than once (dataset, doc_id, field)",
-            "way_out": "`lexveil data use --documents PATH` checks that, and makes ids where a "
-            "file "
-            "has none",
+            "fault": "{subject} occur more than once (dataset, doc_id, field)",
+            "way_out": (
+                "`lexveil data use --documents PATH` checks the ids, and makes ids for a "
+                "file without ids"
+            ),
         },
     ),
     gxe.ExpectColumnValuesToBeBetween(
         column="n_perturbed",
         min_value=0,
         description="No number of tokens to perturb is negative",
-        meta={"fault": "{subject} have a negative number to perturb"},
+        meta={"fault": "{subject} have a negative number of tokens to perturb"},
     ),
     zero(
         "n_perturbed_beyond",
-        holds="No more tokens are to be perturbed than there are",
-        fault="{subject} are to have more tokens perturbed than they have",
+        holds="No text has more tokens to perturb than tokens",
+        fault="{subject} have more tokens to perturb than tokens",
     ),
     zero(
         "is_short_divisor",
-        holds="No budget is divided by less than the tokens to be perturbed",
-        fault="{subject} divide their budget by less than the tokens to be perturbed",
+        holds="The divisor of every budget is at least the number of tokens to perturb",
+        fault="{subject} have a divisor of the budget below their number of tokens to perturb",
     ),
     gxe.ExpectColumnValuesToBeBetween(
         column="epsilon_per_token",
@@ -57,10 +61,10 @@ RULES = (
     ),
     zero(
         "is_mismatched",
-        holds="Epsilon is greater than 0, and finite, exactly where tokens are perturbed",
+        holds="Epsilon is positive and finite if a text has tokens to perturb, and 0 otherwise",
         fault=(
-            "{subject} have tokens to perturb without a finite epsilon, or an epsilon "
-            "without such tokens"
+            "{subject} have tokens to perturb without a finite epsilon, or an epsilon without "
+            "tokens to perturb"
         ),
     ),
     zero(
@@ -74,7 +78,7 @@ RULES = (
     gxe.ExpectColumnValuesToBeBetween(
         column="epsilon_overrun",
         max_value=TOLERANCE,
-        description="No text spends more than its budget (relative to it, where it is above 1)",
+        description="No text spends more than its budget",
         meta={"fault": "{subject} spend more than their budget"},
     ),
 )
@@ -82,31 +86,31 @@ RULES = (
 
 BY_ALL_WORDS = zero(
     "is_without_words",
-    holds="Every budget is divided by all words of its text",
-    fault="{subject} divide their budget by less than their words",
+    holds="The divisor of every budget is the number of words of the text",
+    fault="{subject} have a divisor of the budget below their number of words",
 )
 OF_ONE_EPSILON = zero(
     "is_uneven",
-    holds="All tokens that are perturbed have the same epsilon in all texts of a data set",
-    fault="{subject} have another epsilon of a token than other texts of their data set",
+    holds="The epsilon of a perturbed token is the same in all texts of a data set",
+    fault="{subject} have an epsilon of a token that differs from other texts of the data set",
 )
 
 
 def plan_suite(strategy: str, *, is_per_token: bool = False) -> gx.ExpectationSuite:
-    """Suite for a budget plan: no text spends more than its budget, and tokens have an epsilon
-    exactly if they are perturbed.
+    """Suite for a budget plan: no text spends more than its budget, and a text has an epsilon
+    exactly if the text has tokens to perturb.
 
     Args:
-        strategy: S1 to S4. All strategies divide the whole budget; S1 and S2 divide it by all
-            words.
+        strategy: S1 to S4. All strategies divide the whole budget; S1 and S2 divide it by the
+            number of all words.
         is_per_token: whether every token of the plan has the same epsilon. The budget is then the
-            spending of the longest text, and no rule about the division applies.
+            spending of the longest text, and the rules about the division do not apply.
     """
     undivided = gxe.ExpectColumnValuesToBeBetween(
         column="epsilon_undivided",
         max_value=TOLERANCE,
-        description="Every text with tokens to perturb divides all of its budget",
-        meta={"fault": "{subject} do not divide all of their budget"},
+        description="Every text with tokens to perturb divides its whole budget",
+        meta={"fault": "{subject} do not divide their whole budget"},
     )
     if is_per_token:
         return suite_of("plans", "texts", (*RULES, OF_ONE_EPSILON), REBUILD)

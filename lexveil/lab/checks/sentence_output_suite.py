@@ -1,5 +1,5 @@
-"""Expectations for the outputs of a run of sentences: one row per document, from
-sql/checks/sentence_outputs.sql.
+"""Expectations for the output of a run with strategy S5 (sentences). The frame has one row per
+document, from sql/checks/sentence_outputs.sql.
 """
 
 from __future__ import annotations
@@ -9,52 +9,62 @@ import great_expectations.expectations as gxe
 
 from lexveil.release.checks.suites import TOLERANCE, suite_of, zero
 
-# columns that are 0, what holds then, and what is wrong else
+# columns that must be 0: the sentence that holds then, and the fault otherwise
 NOTHING = {
-    "is_lost": ("Every document of the input is there", "of the input are not in the output"),
-    "is_stray": ("There is no document that the input does not have", "are not in the input"),
+    "is_lost": (
+        "Every document of the input is in the output",
+        "of the input are not in the output",
+    ),
+    "is_stray": ("Every document of the output is in the input", "are not in the input"),
     "n_miscarried": (
-        "Split, label, attribute and number of texts are those of the input",
-        "have another split, label, attribute or number of texts than the input",
+        "Split, label, attribute and number of texts equal the values in the input",
+        "have a split, label, attribute or number of texts that differs from the input",
     ),
     "sentences_gap": (
-        "Every text becomes as many sentences, whatever it says",
-        "have another number of sentences than every text",
+        "Every text becomes the same number of sentences, whatever the text says",
+        "have texts with a wrong number of sentences",
     ),
     "sentences_out_gap": (
-        "The sentences of a document are those of its token log",
-        "have another number of sentences than their token log",
+        "The output of a document has as many sentences as its token log",
+        "have a number of sentences that differs from their token log",
     ),
     "words_out_gap": (
-        "The words of a document are those of its token log",
-        "have another number of words than their token log",
+        "The output of a document has as many words as its token log",
+        "have a number of words that differs from their token log",
     ),
-    "n_unclear": ("The token log has sentences alone", "have something else in their token log"),
-    "n_foreign": ("Every sentence is one of the bank", "have a sentence that the bank does not"),
+    "n_unclear": (
+        "The token log holds sentences only",
+        "have entries in their token log that are not sentences",
+    ),
+    "n_foreign": (
+        "Every sentence of the output is in the bank",
+        "have a sentence that is not in the bank",
+    ),
     "n_misplaced": (
         "The token log numbers the sentences of a text from 0",
-        "have other positions in their token log",
+        "have wrong positions in their token log",
     ),
     "n_mispriced": (
         "Each sentence has the epsilon of the level",
-        "have a sentence with another epsilon than that of the level",
+        "have a sentence with an epsilon that differs from the level's",
     ),
     "n_unprotected": ("No token of a text is kept", "have unprotected tokens"),
 }
 
 
 def sentence_output_suite(stage: str) -> gx.ExpectationSuite:
-    """Suite for one run of sentences: the output has the documents of the input, each text has the
-    required number of sentences of the bank, and each sentence has the epsilon of the level.
+    """Suite for the output of one run with strategy S5: the output has the documents of the input,
+    each text has the required number of sentences of the bank, and each sentence has the epsilon
+    of the level.
 
     Args:
-        stage: the stage that makes it.
+        stage: name of the DVC stage that writes the output.
     """
     rules = [
         gxe.ExpectCompoundColumnsToBeUnique(
             column_list=["dataset", "doc_id"],
             description="No two rows have the same dataset, doc_id",
-            meta={"fault": "{subject} are there more than once (dataset, doc_id)"},
+            meta={"fault": "{subject} occur more than once (dataset, doc_id)"},
         ),
         *(
             zero(
@@ -68,11 +78,13 @@ def sentence_output_suite(stage: str) -> gx.ExpectationSuite:
             column="epsilon_difference",
             max_value=TOLERANCE,
             description="The epsilon that a document spends is the sum over its sentences",
-            meta={"fault": "{subject} say another epsilon than their token log"},
+            meta={
+                "fault": "{subject} have an epsilon that differs from the sum in their token log"
+            },
         ),
     ]
     way_out = (
-        f"`dvc repro --force {stage}` writes them again; if this stays, it is a fault of "
-        "lexveil/release/adapters/stage_sentences.py"
+        f"`dvc repro --force {stage}` writes the outputs again; if the fault remains, it is a "
+        "bug in lexveil/release/adapters/stage_sentences.py"
     )
     return suite_of("outputs", "documents", rules, way_out)

@@ -1,4 +1,4 @@
-"""Expectations for the sentences of a bank: one row per sentence, from
+"""Expectations for the sentences of a bank. The frame has one row per sentence, from
 sql/checks/bank_sentences.sql.
 """
 
@@ -10,23 +10,23 @@ import great_expectations.expectations as gxe
 from lexveil.release.checks.suites import suite_of, zero
 
 REBUILD = (
-    "`dvc repro --force collect_sentences` collects them again; if this stays, it is a fault of "
-    "sql/sentences/bank.sql"
+    "`dvc repro --force collect_sentences` collects the sentences again; if the fault remains, "
+    "it is a bug in sql/sentences/bank.sql"
 )
 
 
 def sentence_suite(
     size: int, *, least_words: float, most_words: float, least_known: float
 ) -> gx.ExpectationSuite:
-    """Suite for the sentences of a bank: their number, the length of each, the share of known words
-    in each, and that no sentence occurs twice.
+    """Suite for the sentences of a bank: their number, the length of each sentence, the share of
+    known words in each sentence, and that no sentence occurs twice.
 
-    A corpus without a sentence that is fit passes: it makes no bank.
+    A corpus without a suitable sentence passes; no bank is made from it.
 
     Args:
-        size: sentences at most.
-        least_words, most_words: words of a sentence.
-        least_known: the share of them that the vocabulary knows, at least.
+        size: largest number of sentences.
+        least_words, most_words: smallest and largest number of words of a sentence.
+        least_known: smallest share of a sentence's words that the vocabulary knows.
     """
     rules = [
         gxe.ExpectTableRowCountToBeBetween(
@@ -37,7 +37,7 @@ def sentence_suite(
         gxe.ExpectColumnValuesToBeUnique(
             column="sentence",
             description="No two rows have the same sentence",
-            meta={"fault": "{subject} are there more than once (sentence)"},
+            meta={"fault": "{subject} occur more than once (sentence)"},
         ),
         zero(
             "is_blank",
@@ -48,13 +48,13 @@ def sentence_suite(
             column="n_words",
             min_value=least_words,
             max_value=most_words,
-            description="A sentence has as many words as it may",
+            description=f"A sentence has {least_words} to {most_words} words",
             meta={"fault": "{subject} have too few or too many words"},
         ),
         gxe.ExpectColumnValuesToBeBetween(
             column="coverage",
             min_value=least_known,
-            description="The vocabulary knows the words of a sentence",
+            description="The vocabulary knows enough words of every sentence",
             meta={"fault": "{subject} have too many unknown words"},
         ),
     ]

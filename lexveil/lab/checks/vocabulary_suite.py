@@ -1,5 +1,5 @@
-"""Expectations for vocabulary coverage: one row per data set and segmentation, from
-sql/checks/vocab_coverage.sql.
+"""Expectations for the coverage of the vocabulary. The frame has one row per data set and
+segmentation, from sql/checks/vocab_coverage.sql.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ import great_expectations.expectations as gxe
 from lexveil.release.checks.suites import suite_of
 
 BRING = (
-    "Bring documents with `lexveil data use --documents PATH`, or the embedded ones with "
-    "`lexveil data default`"
+    "Add documents with `lexveil data use --documents PATH`, or use the embedded documents "
+    "with `lexveil data default`"
 )
 ENLARGE = (
-    "Words that are not known are treated as params.yaml: policy.oov says. Learn from more "
-    "or from more similar text "
-    "(`lexveil data use --corpus PATH`), lower embeddings.min_count, or lower the limit, "
-    "params.yaml: "
-    "checks.min_coverage"
+    "Unknown words are treated as params.yaml: policy.oov says. Train on more or more similar "
+    "text (`lexveil data use --corpus PATH`), lower embeddings.min_count, or lower the limit, "
+    "params.yaml: checks.min_coverage"
 )
 FEW = (
     "have too many unknown words: artifacts/embeddings/{segmentation} knows {n_covered:,} of "
@@ -28,10 +26,11 @@ FEW = (
 
 
 def vocab_suite(min_coverage: float) -> gx.ExpectationSuite:
-    """Suite for coverage: enough words of every data set have a vector, under every segmentation.
+    """Suite for the coverage of the vocabulary: enough words of every data set have a vector, under
+    every segmentation.
 
     Args:
-        min_coverage: smallest share of words, in [0, 1].
+        min_coverage: smallest share of words with a vector, in [0, 1].
     """
     knows = f"The vocabulary knows at least {min_coverage:.1%} of the words"
     rules = [
@@ -43,7 +42,7 @@ def vocab_suite(min_coverage: float) -> gx.ExpectationSuite:
         gxe.ExpectCompoundColumnsToBeUnique(
             column_list=["dataset", "segmentation"],
             description="No two rows have the same dataset, segmentation",
-            meta={"fault": "{subject} are there more than once (dataset, segmentation)"},
+            meta={"fault": "{subject} occur more than once (dataset, segmentation)"},
         ),
         gxe.ExpectColumnValuesToBeBetween(
             column="n_words",
@@ -59,4 +58,4 @@ def vocab_suite(min_coverage: float) -> gx.ExpectationSuite:
         ),
     ]
     rows = "pairs of data set and segmentation"
-    return suite_of("vocab", rows, rules, "This is a fault of tasks/check_vocab.py")
+    return suite_of("vocab", rows, rules, "This is a bug in tasks/check_vocab.py")

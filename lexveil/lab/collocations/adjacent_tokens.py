@@ -12,7 +12,7 @@ from lexveil.io.artifacts.embeddings import MOST_BIGRAMS
 from lexveil.io.config import MachineParams
 from lexveil.io.execution import duckdb_session
 
-MIN_COUNT = 2  # least count of a pair: most rarer pairs occur by chance
+MIN_COUNT = 2  # smallest count of a stored pair: most rarer pairs occur by chance
 SOME = 2**24  # approximate bytes of lines per batch for DuckDB
 LINES = pa.schema([("line", pa.string())])
 

@@ -39,12 +39,13 @@ QUERIES = ("collocations/shard_totals", *COUNTED_BY.values())  # queries behind 
 MAX_WORDS = 2**21  # a trigram's key packs three word numbers into 63 bits
 LAST_KEY = 2**63 - 1
 SHARD_TOKENS = 2**22  # approximate tokens of a shard; fewer if the memory limit requires it
-TOKEN_BYTES = 128  # memory that counting a token takes, at most
-ROWS_OF_A_GROUP = 2**18  # rows of a row group of the output, which is also the batch of scoring
-# rows of a row group of a shard's counts: reading a range of keys reads about one group too many
+TOKEN_BYTES = 128  # largest number of bytes of memory to count one token
+ROWS_OF_A_GROUP = 2**18  # rows of a row group of the output; scoring reads one row group at a time
+# rows of a row group of a shard's counts: reading a range of keys reads about one group more than
+# the range
 SHARD_ROWS = 2**15
 ROW_BYTES = 6  # bytes of a counted n-gram in the file of a shard
-RANGE_BYTES = 1024  # memory that adding up a counted n-gram takes, at most
+RANGE_BYTES = 1024  # largest number of bytes of memory to add up one counted n-gram
 
 
 class Shard(NamedTuple):
@@ -67,8 +68,8 @@ class Shard(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Range of word numbers that may occur in n-grams: no punctuation, no connectors, and no words
-    rarer than an n-gram may be.
+    """Range of the word numbers that n-grams may contain: no punctuation, no connectors, and no
+    word that is rarer than the smallest allowed count of an n-gram.
     """
 
     first_id: int
@@ -76,7 +77,7 @@ class Range(NamedTuple):
 
 
 def countable(words: pa.Table, min_count: int) -> Range:
-    """Return the range of word numbers of which n-grams are counted.
+    """Return the range of the word numbers whose n-grams are counted.
 
     No n-gram is more frequent than its rarest word, so words below ``min_count`` are left out.
 
@@ -99,8 +100,8 @@ def countable(words: pa.Table, min_count: int) -> Range:
 
 
 def shards_of(tokens: Path, folder: Path, size: int) -> list[Shard]:
-    """Cut the corpus at row groups into shards of about ``size`` tokens; an empty corpus is one
-    empty shard.
+    """Cut the corpus at row groups into shards of about ``size`` tokens. An empty corpus becomes
+    one empty shard.
     """
     meta = pq.read_metadata(tokens)
     shards: list[Shard] = []
@@ -123,7 +124,7 @@ def shards_of(tokens: Path, folder: Path, size: int) -> list[Shard]:
 def count_shard(shard: Shard, words: Range, machine: MachineParams) -> dict[str, int]:
     """Write the counts of one shard and return its totals.
 
-    The files are written in a folder of the process's own and then renamed: a killed or late worker
+    The files are written in a folder of this process and then renamed, so a killed or late worker
     leaves no partial file at the final path.
     """
     expect_file(shard.tokens, "this worker")
@@ -185,11 +186,11 @@ def count_shards(shards: list[Shard], words: Range, machine: MachineParams) -> d
 
 
 def key_ranges(files: Sequence[Path], rows: int) -> Iterator[tuple[int, int]]:
-    """Cut all keys into ranges, both ends included, that hold about ``rows`` rows of the files
+    """Cut all keys into ranges, both ends included. Each range has about ``rows`` rows in all files
     together.
 
-    Ranges end where row groups end, by the statistics of the files; each file may add a row group
-    to a range.
+    Ranges end where row groups end, according to the statistics of the files. Each file may
+    therefore add up to one row group to a range.
     """
     ends: list[tuple[int, int]] = []
     for file in files:
@@ -209,11 +210,12 @@ def key_ranges(files: Sequence[Path], rows: int) -> Iterator[tuple[int, int]]:
 
 
 def disk(words: pa.Table, used: Range) -> tuple[float, float]:
-    """Return the bytes on disk of the counts of all shards: expected, and at most.
+    """Estimate the bytes on disk of the counts of all shards; return the expected number and an
+    upper bound.
 
-    The estimate takes words as independent: a pair counts with probability p^2 and a triple with
-    p^3, where p is the share of tokens that count; neither can exceed p. Every n-gram is taken to
-    be different from all others in its shard.
+    The estimate assumes that words are independent: a pair counts with probability p^2 and a triple
+    with p^3, where p is the share of tokens that may occur in n-grams; neither can exceed p. Every
+    n-gram is assumed to differ from all others in its shard.
     """
     n_tokens = pc.sum(words.column("count")).as_py() or 0
     n_used = (

@@ -25,7 +25,7 @@ from lexveil.io.execution import duckdb_session
 
 NGRAMS = {2: "bigrams", 3: "trigrams"}
 PLACES = ("first_word", "second_word", "third_word")
-LIMIT = 30  # collocations of a word that are listed unless said otherwise
+LIMIT = 30  # default number of listed collocations of a word
 _DECIMALS = {measure.column: measure.decimals for measure in MEASURES}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -69,9 +69,9 @@ def look_up(
     ]
     if useless:
         question = (
-            "TEXT, of which everything is shown"
+            "TEXT, because all collocations of a text are shown"
             if text
-            else f"{option('top')}, which is a limit itself"
+            else f"{option('top')}, which already limits the list"
         )
         raise RequestError(f"{option(useless[0])} does not go with {question}")
     if text is not None:
@@ -261,8 +261,8 @@ def _standard_input() -> str:
 
 
 def _unicode(argument: str, name: str) -> str:
-    """Return an argument of the command line; raise RequestError if it is not UTF-8, which shows as
-    unpaired surrogates.
+    """Return an argument of the command line. Raise RequestError if the argument is not UTF-8,
+    which Python marks by unpaired surrogates.
     """
     try:
         argument.encode()

@@ -43,8 +43,8 @@ SHARD_WORDS = pa.schema(
         "kind": pa.int8(),
     }
 )
-# Smaller than a dictionary and four times as fast to write: word numbers seldom use their upper
-# bytes.
+# BYTE_STREAM_SPLIT gives smaller files than a dictionary and writes four times as fast, because
+# word numbers seldom use their upper bytes.
 ENCODING = {
     "compression": "zstd",
     "compression_level": 1,
@@ -52,12 +52,15 @@ ENCODING = {
     "column_encoding": {"ids.list.element": "BYTE_STREAM_SPLIT"},
 }
 
-GROUP = 10_240  # documents of a row group of sample.parquet, which is read as a whole
-DOCUMENTS_OF_A_BATCH = 5_120  # documents of a shard, at most; also one row group of tokens.parquet
-BATCH_BYTES = 16_000_000  # bytes of text of a shard, at most, unless a single document is larger
-# bytes of a document's line in a shard: DuckDB's default limit, and the greatest limit set here
+GROUP = 10_240  # documents of a row group of sample.parquet; a row group is read as a whole
+DOCUMENTS_OF_A_BATCH = (
+    5_120  # largest number of documents of a shard and of a row group of tokens.parquet
+)
+BATCH_BYTES = 16_000_000  # largest number of bytes of text of a shard; one document may exceed it
+# smallest and greatest limit on the bytes of a document's line in a shard; the smallest is DuckDB's
+# default
 OBJECT_BYTES = (2**24, 2**27)
-SMALL_CORPUS = 300_000  # documents below which starting worker processes costs more than it saves
+SMALL_CORPUS = 300_000  # with fewer documents, starting worker processes costs more than it saves
 
 
 def sources_of(corpus: Path, weights: dict[str, float]) -> dict[str, list[Path]]:
@@ -75,27 +78,27 @@ def sources_of(corpus: Path, weights: dict[str, float]) -> dict[str, list[Path]]
     sources = {name: shards for name, shards in sources.items() if shards}
     if not sources:
         raise MissingArtifactError(
-            f"{corpus} holds no *.json.gz shard; `lexveil data default` or `lexveil data use "
-            "--corpus PATH` brings some"
+            f"{corpus} holds no *.json.gz shard; add a corpus with `lexveil data default` or "
+            "`lexveil data use --corpus PATH`"
         )
     for name in weights:
         if name not in sources or not name:
-            names = ", ".join(filter(None, sources)) or "none, its shards have no name"
+            names = ", ".join(filter(None, sources)) or "none, because its shards have no name"
             raise ParameterError(
-                f"params.yaml: sample.weights.{name} names no source in {corpus} (there are: "
-                f"{names}); remove it, or "
-                "bring the source by `lexveil data use --corpus NAME=PATH`"
+                f"params.yaml: sample.weights.{name} names no source in {corpus} (its sources: "
+                f"{names}); remove the weight, or add the source with `lexveil data use "
+                "--corpus NAME=PATH`"
             )
     if not any(weights.get(name, 1.0) for name in sources):
         raise ParameterError(
-            "params.yaml: sample.weights: all are 0, so there is nothing to sample; raise one"
+            "params.yaml: sample.weights: all weights are 0, so nothing can be sampled; raise one"
         )
     return sources
 
 
 def object_size(shards: Iterable[Path]) -> int:
-    """Return the greatest size in bytes of a document's line: that of the largest shard, unpacked,
-    within ``OBJECT_BYTES``.
+    """Return the limit on the bytes of a document's line: the unpacked size of the largest shard,
+    but at least and at most the two values of ``OBJECT_BYTES``.
 
     DuckDB opens many shards at once, each with a buffer of twice this size, so the greatest allowed
     limit would fill the memory even for small shards. A gzip file ends with its unpacked size (RFC
@@ -148,8 +151,8 @@ def sample(corpus: Path, out: Path, params: Params, machine: MachineParams) -> d
 
 
 class DocumentShard(NamedTuple):
-    """Shard of the sample: its number, the folder of its tokens and words, the rows (doc_id, text),
-    and the language.
+    """Shard of the sample: its number, the folder for its tokens and words, its rows (doc_id,
+    text), and their language.
     """
 
     number: int
@@ -228,15 +231,15 @@ def write_shard(shard: DocumentShard) -> int:
 
 
 def shards_of(sample_file: Path, folder: Path, language: str) -> Iterator[DocumentShard]:
-    """Cut the sample into shards. The borders depend on the sample alone; a sample without
-    documents is one empty shard.
+    """Cut the sample into shards. The borders depend on the sample alone. A sample without
+    documents becomes one empty shard.
     """
     number = 0
     for batch in pq.ParquetFile(sample_file).iter_batches(
         batch_size=DOCUMENTS_OF_A_BATCH, columns=["doc_id", "text"]
     ):
-        # At the edge of a row group, DOCUMENTS_OF_A_BATCH rows may come as several batches; the
-        # same file always gives the same batches.
+        # At the edge of a row group, DOCUMENTS_OF_A_BATCH rows may be split over several batches;
+        # the same file always gives the same batches.
         ends = np.cumsum(
             pc.binary_length(batch.column("text")).fill_null(0).to_numpy(zero_copy_only=False)
         )
@@ -255,8 +258,8 @@ def shards_of(sample_file: Path, folder: Path, language: str) -> Iterator[Docume
 def tokenize_shards(
     sample_file: Path, folder: Path, machine: MachineParams, language: str
 ) -> list[DocumentShard]:
-    """Tokenize every shard that is not tokenized yet; return all shards, without
-    their documents.
+    """Tokenize every shard that is not tokenized yet. Return all shards, without the texts of their
+    documents.
     """
     total = pq.ParquetFile(sample_file).metadata.num_rows
     shards: list[DocumentShard] = []
@@ -277,7 +280,7 @@ def tokenize_shards(
     ):
         progress.advance(*tokenized)
     if n_documents:
-        LOG.info(f"tokenize: {n_documents:,} documents were there from an interrupted run")
+        LOG.info(f"tokenize: {n_documents:,} documents were tokenized by an interrupted run")
         progress.advance(n_documents)
     progress.finish()
     for shard in shards:

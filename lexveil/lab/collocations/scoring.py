@@ -34,11 +34,13 @@ def build(
     """Write both tables into folder ``out`` and return their row counts.
 
     N-grams are scored one row group after the other, in their order, so that memory does not grow
-    with their number. The collocations of the base that the corpus lacks get tables of their own,
-    ``base_bigrams`` and ``base_trigrams``; a collocation of both counts as the corpus's.
+    with their number. The collocations of the base model that the corpus lacks get tables of their
+    own, ``base_bigrams`` and ``base_trigrams``. A collocation that both have is scored by the
+    corpus.
 
     Args:
-        base: by table, the words, count and pmi_bits of the base's collocations, ordered.
+        base: words, count and pmi_bits of the base model's collocations, ordered; by name of the
+            table.
     """
     thresholds = {measure.threshold: getattr(params, measure.threshold) for measure in MEASURES}
     measures = [
@@ -63,7 +65,7 @@ def build(
                 for group in range(source.num_row_groups):
                     counted = source.read_row_group(group)
                     for place in places:
-                        # A word number is a row: looking it up beats joining.
+                        # A word number is a row, so a look-up by row replaces a join.
                         of_word = counts[counted.column(f"{place}_id").to_numpy()]
                         counted = counted.append_column(f"{place}_count", pa.array(of_word))
                     con.register(name, counted)

@@ -26,8 +26,8 @@ SENTENCES_AT_A_TIME = 50_000  # sentences cut at a time; bounds memory, changes 
 
 
 class Cut(NamedTuple):
-    """Segmented row group: its lines, the count of words by token length (as ``segment`` gives it),
-    and the PMI of each batch.
+    """Segmented row group: its lines, its number of words by token length (as ``segment`` returns
+    it), and the PMI of each batch.
     """
 
     lines: list[bytes]
@@ -41,7 +41,8 @@ class Segmenter:
 
     Attributes:
         words: the word of each number.
-        number: id of each word number in ``collocations``; both are None if every word is a token.
+        number: id in ``collocations`` of each word number. ``number`` and ``collocations`` are None
+            if every word is a token.
     """
 
     tokens: Path
@@ -89,7 +90,7 @@ def segment_file(
     Args:
         tokens: (doc_id, sentence_id, ids), one row per sentence.
         words: (word_id, word, …), the word of each number.
-        machine: workers that cut the row groups, as in ``ordered_map``; changes no byte.
+        machine: settings of the workers that cut the row groups; the settings change no byte.
 
     Returns:
         The number of sentences, of words, and of tokens of one, two and three words, and the total
@@ -105,7 +106,7 @@ def segment_file(
     # The collocation id of each word is looked up once: from here on words are numbers until they
     # are written.
     number = None if collocations is None else collocations.ids(vocabulary.to_pylist())
-    # workers need no words as text
+    # workers need word numbers only, not the words as text
     merged = None if collocations is None else replace(collocations, word_ids={})
     segmenter = Segmenter(tokens.resolve(), segmentation, vocabulary, number, merged)
     totals = np.zeros(4, dtype=np.int64)
@@ -119,7 +120,7 @@ def segment_file(
         for group, part in enumerate(parts):
             lines.writelines(part.lines)
             totals += part.lengths
-            # added in a fixed order, since the order of additions shows in the last digits
+            # added in a fixed order, because the order of additions changes the last digits
             for bits in part.pmi_bits:
                 pmi_bits += bits
             progress.advance(meta.row_group(group).num_rows, int(part.lengths.sum()))

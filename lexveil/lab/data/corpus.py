@@ -1,5 +1,5 @@
-"""Conversion of any files to data/corpus: shards in the form of C4,
-corpus-train.NNNNN-of-NNNNN.json.gz.
+"""Conversion of the user's files to data/corpus. Its shards are
+corpus-train.NNNNN-of-NNNNN.json.gz, in the format of the C4 data set.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from lexveil.io.formats.messages import name, shown
 from lexveil.io.formats.readers import open_table, tell_dialect
 from lexveil.io.formats.values import plain_value, text_value
 
-# bytes of JSON before compression: small enough to share the work, large enough for few shards
+# bytes of JSON of a shard before compression: small enough to share the work, large enough for few
+# shards
 SHARD_BYTES = 32 * 2**20
-# other columns, such as an author's name, are not used and are dropped
+# only these columns are used; others, such as an author's name, are dropped
 KEYS = ("text", "timestamp", "url")
 
 
@@ -46,17 +47,19 @@ def write_shards(lines: Iterator[bytes], folder: Path, shard_bytes: int = SHARD_
                 room -= len(line)
                 if room <= 0:
                     break
-    for number, partial in enumerate(partials):  # their names need the number of shards
+    for number, partial in enumerate(
+        partials
+    ):  # file names contain the number of shards, which is known only now
         partial.replace(folder / shard_name(number, len(partials)))
     return len(partials)
 
 
 @dataclass(slots=True, kw_only=True)
 class CorpusCounts:
-    """Numbers of documents that were read from tables, and of documents that were kept.
+    """Numbers of documents that were read from tables, and of documents that were stored.
 
     Attributes:
-        read: documents that were read; ``documents`` of them are kept.
+        read: documents that were read; ``documents`` of them were stored.
         skipped_blank: rows without text.
         skipped_unusable: texts of a remote corpus that no later step can represent.
         json_bytes: bytes of the JSON before compression.
@@ -79,15 +82,15 @@ class CorpusCounts:
     def lines(
         self, table: InputTable, text_column: str, is_chosen: Callable[[str], bool] | None = None
     ) -> Iterator[bytes]:
-        """Yield and count the line of each row; the line is empty if the row is not kept.
+        """Yield and count the line of each row; the line is empty if the row is dropped.
 
         Args:
             table: the open table.
             text_column: name of the column with the text.
-            is_chosen: tells which texts of a remote corpus are kept; None keeps all. With this
-                argument, a text that no later step can represent is skipped and counted. In a file
-                of the user it is an error, but nobody can repair a text of a public corpus, and one
-                text in millions must not end a day of reading.
+            is_chosen: returns whether a text of a remote corpus is stored; None stores every text.
+                With this argument, a text that no later step can represent is skipped and counted.
+                In a file of the user such a text is an error. Nobody can repair a text of a public
+                corpus, and one text in millions must not end a day of reading.
         """
         self.add(
             CorpusCounts(
@@ -120,7 +123,7 @@ class CorpusReport(CorpusCounts):
     origin of a remote corpus.
 
     Attributes:
-        share: share of the documents that is kept, in (0, 1].
+        share: share of the documents that was stored, in (0, 1].
         address, commit: origin of a remote corpus; None for local files.
     """
 
@@ -164,8 +167,8 @@ def write_corpus(
 
 
 def write_no_corpus(folder: Path) -> None:
-    """Write a corpus without documents: one empty shard. A base model takes the place of the corpus
-    (params.yaml: embeddings.base).
+    """Write a corpus without documents, which is one empty shard. A base model (params.yaml:
+    embeddings.base) then replaces the corpus.
     """
     folder.mkdir(parents=True)
     with c4_shard(folder / shard_name(0, 1)):

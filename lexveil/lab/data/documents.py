@@ -1,6 +1,6 @@
-"""Conversion of any files to data/documents: one Parquet file per document set, each with the same
-six columns. A seventh column, ``context``, holds the second text of a pair if it is not to be
-rewritten.
+"""Conversion of the user's files to data/documents: one Parquet file per document set, each with
+the same six columns. A seventh column, ``context``, holds the second text of a pair if it is not to
+be rewritten.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ from lexveil.io.formats.messages import name, shown
 from lexveil.io.formats.readers import open_table, tell_dialect
 from lexveil.io.formats.values import plain_value, text_value
 
-# All labels become strings, so that all sets can be read as one table: one set numbers its classes,
-# another names them. Nothing computes with a label; it is compared, counted and written back.
+# All labels become strings, so that all sets can be read as one table, although one set numbers its
+# classes and another names them. Nothing computes with a label; labels are compared, counted and
+# written back.
 SCHEMA = pa.schema(
     [
         (column, pa.string())
         for column in ("doc_id", "split", "text", "text_b", "label", "attribute")
     ]
 )
-# The second text of a pair that is not rewritten. Only classifiers read it.
+# The second text of a pair, if it is not rewritten. Only classifiers read it.
 CONTEXT = "context"
-PAIRS = ("both", "first")  # texts of a pair that are rewritten
-# columns beside the text, which may come from any column
+PAIRS = ("both", "first")  # which texts of a pair are rewritten
+# columns besides the text; the user chooses the column of the text
 OTHERS = ("doc_id", "split", "text_b", "label", "attribute")
 
 # limits of a row group; they are fixed, so that the same rows give the same bytes
@@ -45,10 +46,10 @@ CHARACTERS_AT_A_TIME = 2**24
 
 
 def made_id(dataset: str, number: int) -> str:
-    """Return the id of a row that has none in its file.
+    """Return an id for a row of a file without ids.
 
-    The id follows from the number of the row, never from its text: with a hash of a sensitive text,
-    anyone could check a guess of that text.
+    The id follows from the number of the row, never from the text. If it were a hash of a sensitive
+    text, anyone could check a guess of that text.
     """
     return f"{dataset}-{number:06d}"
 
@@ -100,8 +101,9 @@ class DocumentSetReport:
     Attributes:
         rows: number of documents.
         contexts: number of second texts of pairs that are not rewritten.
-        made_ids: whether ids are made from row numbers.
-        unsplit: whether a label or an attribute lacks the splits that evaluation needs.
+        made_ids: whether the ids were made from row numbers.
+        unsplit: whether the set has a label or an attribute, but not the splits that evaluation
+            needs.
         dropped_columns: columns that are not used.
     """
 
@@ -119,25 +121,26 @@ def write_documents(
     pairs: str = "both",
     files: Mapping[str, Path] = MappingProxyType({}),
 ) -> dict[str, DocumentSetReport]:
-    """Write each of ``sources`` as one document set in ``folder``, and return a report by set;
-    memory grows with the ids only.
+    """Write each of ``sources`` as one document set in ``folder``, and return a report by set.
+    Memory grows with the number of ids only.
 
-    Rows keep their order. An empty text is a document; a missing text (null) is an error, because
+    Rows keep their order. An empty text is a document. A missing text (null) is an error, because
     its label would be lost silently. Without a column ``doc_id``, ids are made from row numbers;
-    without ``split``, the split is "all".
+    without a column ``split``, the split is "all".
 
     Args:
-        pairs: which texts of a pair are rewritten, one of ``PAIRS``; the second one becomes its
-            ``context`` where it is not.
-        files: files that become document sets of these names; others have those of their files.
+        pairs: which texts of a pair are rewritten, one of ``PAIRS``. A second text that is not
+            rewritten becomes the ``context``.
+        files: files by the name of the document set that each becomes; the sets of ``sources`` have
+            the names of their files.
 
     Raises:
         RequestError: at the first fault, with file and row; ``folder`` is then unusable.
     """
     if text_column in OTHERS:
         raise RequestError(
-            f"{option('text_column')} {text_column}: has a meaning of its own; rename it in "
-            "the files"
+            f"{option('text_column')} {text_column}: the name is reserved for another column; "
+            "rename the column of texts in the files"
         )
     folder.mkdir(parents=True)
     writer = _SetWriter(folder, text_column, pairs)
@@ -151,10 +154,10 @@ def write_documents(
 
 
 class _SetWriter:
-    """Writer of document sets whose ids are unique over all of them.
+    """Writer of document sets with ids that are unique over all sets.
 
     Attributes:
-        reports: report about each set that was written.
+        reports: report about each set that was written, by name.
     """
 
     def __init__(self, folder: Path, text_column: str, pairs: str) -> None:
@@ -166,7 +169,7 @@ class _SetWriter:
         self._progress = Progress("documents", 0, "documents")
 
     def write(self, dataset: str, source: Source) -> None:
-        """Write one set, and report about it."""
+        """Write one document set, and store the report about it in ``reports``."""
         schema = SCHEMA.append(pa.field(CONTEXT, pa.string())) if self._takes_first else SCHEMA
         with open_table(source, self._text_column, OTHERS, tell=tell_dialect) as table:
             rows = self._rows(dataset, source, table)
@@ -198,10 +201,10 @@ class _SetWriter:
         )
 
     def _note_id(self, doc_id: str, source: Source, line: int) -> None:
-        """Note the place of an id.
+        """Remember the file and line of an id.
 
         Raises:
-            RequestError: if another row has it.
+            RequestError: if another row has the same id.
         """
         if doc_id in self._places:
             other, other_line = self._places[doc_id]
@@ -211,22 +214,24 @@ class _SetWriter:
 
 
 def _named_sets(sources: Iterable[Source], files: Mapping[str, Path]) -> dict[str, Source]:
-    """Return the document sets by name: those that were named, and files by their stems.
+    """Return the document sets by name: the sets that the user named, and all others by the stems
+    of their files.
 
     Raises:
-        RequestError: if a name is none, two are the same (also where only capitals differ), or a
-            named one is a folder.
+        RequestError: if a name is not valid, two names are the same (also if only capitals differ),
+            or a named set is a folder.
     """
     sets: dict[str, Source] = {}
     for set_name, path in files.items():
         if not re.fullmatch(r"[A-Za-z0-9_-]+", set_name):
             raise RequestError(
-                f"{option('documents')} {shown(set_name)}=…: the name of a document set is of "
-                "letters, digits, _ and -"
+                f"{option('documents')} {shown(set_name)}=…: the name of a document set "
+                "consists of letters, digits, _ and -"
             )
         if path.is_dir():
             raise RequestError(
-                f"{shown(path)}: a folder, whose files are a document set each; name a file"
+                f"{shown(path)}: is a folder, and each file of a folder becomes its own "
+                "document set; name a file"
             )
         (sets[set_name],) = find_sources([path])
     every = [*((set_name, sets[set_name]) for set_name in sets), *dataset_names(sources).items()]
@@ -235,14 +240,14 @@ def _named_sets(sources: Iterable[Source], files: Mapping[str, Path]) -> dict[st
         other = seen.setdefault(dataset.lower(), source)
         if other is not source:
             raise RequestError(
-                f"{shown(other.path)} and {shown(source.path)} would both become {dataset}; name "
-                f"one by {option('documents')} NAME={shown(source.path)}"
+                f"{shown(other.path)} and {shown(source.path)} would both become {dataset}; "
+                f"name one of them by {option('documents')} NAME={shown(source.path)}"
             )
     return dict(every)
 
 
 def _without_second(row: dict[str, str | None], where: str) -> dict[str, str | None]:
-    """Return a pair with its second text as context.
+    """Return the row of a pair with the second text as context.
 
     Raises:
         RequestError: if the pair has no first text, so that nothing would be rewritten.
@@ -260,13 +265,13 @@ def normalised(
     text = text_value(row.values.get(text_column), text_column, where)
     if text is None:
         raise RequestError(
-            f"{where}: {name(text_column)} is null; give it a text, or remove the row"
+            f"{where}: {name(text_column)} is null; fill in a text, or remove the row"
         )
     doc_id = plain_value(row.values.get("doc_id"), "doc_id", where)
     if doc_id is None:
         if "doc_id" in table.columns or "doc_id" in row.values:
             raise RequestError(
-                f"{where}: `doc_id` is empty; give every row one, or drop the column"
+                f"{where}: `doc_id` is empty; give every row an id, or drop the column"
             )
         doc_id = made_id(dataset, row.number)
     split, label, attribute = (

@@ -1,10 +1,10 @@
 """Import of a whole model, for S1 to S4, from external word vectors.
 
 The words and their vectors come from the file. Collocations, PMI and counts come from an existing
-model, for those of its collocations whose words the file knows; their vectors are composed
-(``lexveil.core.embeddings.composition``). If the file has its own collocations, tables of their
-scores stand beside it, in the form that the authors of CLMLDP released. Everything is public and
-fixed before any private text is read.
+model; a collocation is taken if the file has all of its words, and its vector is composed of theirs
+(``lexveil.core.embeddings.composition``). If the file has its own collocations, their scores come
+from tables beside the file, in the form that the authors of CLMLDP released. Everything is public
+and fixed before any private text is read.
 """
 
 from __future__ import annotations
@@ -41,35 +41,36 @@ from lexveil.lab.data.default import articles
 from lexveil.lab.data.released_tables import read_scores
 from lexveil.lab.data.word_vectors import JOINT, WordVectors, read_model
 
-# default: as many words as the model that ships; its orders are computed in a minute
+# default: the number of words of the model that ships; the orders are computed in a minute
 MAX_WORDS = 50_000
 # largest number of tokens with exact orders; more tokens use approximate neighbours
 EXACT_UP_TO = 8 * EXACT_BELOW
-# seed for the starts of orders and for replaced words: the same file gives the same model
+# seed of the starts of the orders and of the replaced words: the same file gives the same model
 PUBLIC_SEED = 0
 ENGLISH = "en"
 LEE_CORPUS = (
-    "350 English news articles of 2000 and 2001 (the Lee corpus of gensim), not "
-    "texts the vectors were made of"
+    "350 English news articles of 2000 and 2001 (the Lee corpus of gensim), not the texts from "
+    "which the vectors were trained"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """Description of word vectors that the file itself does not contain.
+    """Settings of an import of word vectors, with facts that the file does not contain.
 
     Attributes:
-        name, version: the name and version of the new model.
-        license: under which the vectors may be used.
-        mixed_license: under which the whole model may be used, where its collocations have another
-            licence than its vectors.
-        language: the language of the words, e.g. en.
-        collocations: the model whose collocations are taken; None makes a model of single words, or
-            of the file's own collocations.
-        max_words: the first so many usable words are taken; files list frequent words first.
+        name, version: name and version of the new model.
+        license: licence under which the vectors may be used.
+        mixed_license: licence under which the whole model may be used, if its collocations have
+            another licence than its vectors.
+        language: language of the words, for example en.
+        collocations: model from which the collocations are taken; None makes a model of single
+            words, or of the file's own collocations.
+        max_words: number of usable words to take, from the start of the file; files list frequent
+            words first.
         tables: released tables of the scores of pairs and of triples, for the collocations of the
             file; None takes no collocation from the file.
-        listed: a public list of words, by which those of the file are chosen; None takes all.
+        listed: public list of words to take from the file; None takes all words.
     """
 
     name: str
@@ -87,7 +88,7 @@ def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress)
     """Write the model of a file of word vectors into ``folder``.
 
     Args:
-        progress: is advanced for each token that gets its place in an order.
+        progress: advances by one for each token that is placed in an order.
 
     Raises:
         RequestError: if the file does not hold word vectors, has fewer than two words, or its
@@ -102,7 +103,7 @@ def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress)
         listed=None if wanted.listed is None else read_word_list(wanted.listed),
     )
     if len(model.space.tokens) < 2:
-        raise RequestError(f"{shown(file)}: one usable word; a model needs two at least")
+        raise RequestError(f"{shown(file)}: only one usable word; a model needs at least two")
     if scores is None:
         space, pmi = with_collocations(model.space, wanted.collocations)
     else:
@@ -110,10 +111,11 @@ def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress)
     rows, scales = quantized(space.vectors)
     if not (np.isfinite(space.vectors).all() and (scales > 0).all()):
         raise RequestError(
-            f"{shown(file)}: numbers too large or too small for single precision; rescale "
-            "the vectors"
+            f"{shown(file)}: its numbers are too large or too small for single precision; "
+            "rescale the vectors"
         )
-    vectors = rows.astype(np.float32) * scales[:, None]  # as a reader of the model gets them
+    # The values that a reader of the model gets after the rounding to 8 bits.
+    vectors = rows.astype(np.float32) * scales[:, None]
     search: Search = "exact" if len(vectors) <= EXACT_UP_TO else "pynndescent"
     orders = two_orders(
         WordSpace(space.tokens, vectors, space.counts), search, PUBLIC_SEED, "import", progress
@@ -124,11 +126,12 @@ def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress)
 
 
 def with_collocations(words: WordSpace, source: PackagedModel | None) -> tuple[WordSpace, Floats]:
-    """Add the collocations of a model whose words all exist, and sort all tokens by falling count.
+    """Add the collocations of a model for which all words are in ``words``, and sort all tokens by
+    falling count.
 
     A file without counts lists its words by falling frequency. Its r-th word gets the count of the
-    r-th most frequent word of the model; beyond the last word of the model, and without a model,
-    counts follow Zipf's law.
+    r-th most frequent word of the model. Further words, and all words if there is no model, get
+    counts by Zipf's law.
 
     Returns:
         V tokens with their vectors and counts, and (V,) PMI in bits, 0 for single words.
@@ -176,14 +179,14 @@ def with_scores(
     for token in pairs:
         if unknown := [word for word in token.split(JOINT) if word not in words]:
             raise RequestError(
-                f"{shown(file)}: the collocation {shown(token)} has the word "
-                f"{shown(unknown[0])}, which has no vector of its own; take the words that have "
-                f"one by {option('words')} FILE"
+                f"{shown(file)}: the collocation {shown(token)} contains the word "
+                f"{shown(unknown[0])}, which has no vector of its own; list the words that have "
+                f"a vector by {option('words')} FILE"
             )
     if not any(token in scores for token in pairs):
         raise RequestError(
-            f"{shown(file)}: none of its {len(pairs):,} collocations stands in the tables; are "
-            "they of this embedding?"
+            f"{shown(file)}: none of its {len(pairs):,} collocations is in the tables; use the "
+            "tables that belong to this embedding"
         )
     taken = [JOINT not in token or token in scores for token in space.tokens]
     model.left_out["no_score"] = len(taken) - sum(taken)
@@ -210,16 +213,16 @@ def read_word_list(file: Path) -> frozenset[str]:
     except OSError as error:
         raise RequestError(f"{shown(file)}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
-        raise RequestError(f"{shown(file)}: not in UTF-8; a list has a word a line") from None
+        raise RequestError(f"{shown(file)}: not in UTF-8; a list has one word per line") from None
     words = frozenset(normal_form(line.strip()) for line in lines if line.strip())
     if not words:
-        raise RequestError(f"{shown(file)}: holds no word; a list has a word a line")
+        raise RequestError(f"{shown(file)}: holds no word; a list has one word per line")
     return words
 
 
 def counts_by_rank(n: int, known: Counts) -> Counts:
-    """Return (n,) counts of words by falling frequency: the counts of ``known``, sorted falling,
-    continued in proportion to 1 / rank.
+    """Return (n,) counts of words that are listed by falling frequency: the counts of ``known``,
+    sorted falling, continued in proportion to 1 / rank.
     """
     ranks = np.arange(1, n + 1)
     last, of_last = (int(known[-1]), len(known)) if len(known) else (n, 1)
@@ -231,8 +234,8 @@ def counts_by_rank(n: int, known: Counts) -> Counts:
 def two_orders(
     space: WordSpace, search: Search, seed: int, purpose: str, progress: Progress
 ) -> dict[str, Orders]:
-    """Return (2, n) orders for 1-Diffractor of the single words, and of all tokens. The seed
-    decides the two starts of each.
+    """Return (2, n) orders for 1-Diffractor, one pair of orders of the single words and one pair of
+    all tokens. The seed decides the two starts of each pair.
 
     Args:
         purpose: name of the random streams.
@@ -253,8 +256,8 @@ def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredSt
     """Measure the sensitivity of the disclosed structure on public English texts that every
     installation has.
 
-    The measurement of another model cannot be reused, because it holds for the vocabulary and
-    collocations of that model only.
+    The measurement of another model cannot be reused, because the sensitivity depends on the
+    vocabulary and the collocations.
     """
     import pyarrow as pa
 
@@ -305,13 +308,13 @@ def _card(
     if wanted.listed is not None:
         made_with["words"] = sha256(wanted.listed)
     faults = {
-        "The texts that the vectors were made of are not known here; the licence is what the "
-        "importer said.": True,
-        "Collocations have composed vectors, the mean of their words': what more they mean "
-        "is not there.": source,
-        "Counts of words are by their rank in the file.": not has_counts,
-        "What one replaced word changes was not measured: no public text of this language "
-        "is here.": not has_structure,
+        "The texts from which the vectors were trained are unknown; the importer stated the "
+        "licence.": True,
+        "The vector of a collocation is the mean of its words' vectors; any further meaning of "
+        "the collocation is lost.": source,
+        "Counts of words follow from their rank in the file.": not has_counts,
+        "The sensitivity of the disclosed structure was not measured, because no public text "
+        "of this language is installed.": not has_structure,
     }
     return {
         **{key: getattr(wanted, key) for key in ("name", "version", "language")},
@@ -321,7 +324,7 @@ def _card(
         "built": datetime.now(UTC).date().isoformat(),
         "average_words": source.card.average_words if source else 0.0,
         "sources": sources,
-        "cleaning": ["Words that the tokenizer never makes of a text were left out."],
+        "cleaning": ["Words that the tokenizer never produces were left out."],
         "dropped": model.left_out,
         "parameters": {
             "max_words": wanted.max_words,
@@ -335,17 +338,19 @@ def _card(
 
 
 def _kind_of_collocations(wanted: Import) -> str:
-    """Return the origin of the collocations of an imported model in one word."""
+    """Return one word that states the origin of the collocations of an imported model."""
     if wanted.tables is not None:
         return "its own"
     return "composed" if wanted.collocations else "no"
 
 
 def _notice(file: Path, wanted: Import) -> str:
-    """Return the attribution of the vectors, and of the model whose collocations were taken."""
+    """Return the attribution of the vectors, and of the model from which collocations were
+    taken.
+    """
     notice = f"# {wanted.name}\n\nWord vectors of {shown(file.name)}: {wanted.license}.\n"
     if wanted.mixed_license is not None:
-        notice += f"The model as a whole: {wanted.mixed_license}, as its importer said.\n"
+        notice += f"The model as a whole: {wanted.mixed_license}, as stated by its importer.\n"
     if (source := wanted.collocations) is not None:
         notice += f"\nCollocations, PMI and counts of {source.card.name} {source.card.version}:\n\n"
         notice += (source.folder / "NOTICE.md").read_text(encoding="utf-8")

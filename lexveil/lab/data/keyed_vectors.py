@@ -1,13 +1,13 @@
-"""Words and vectors of gensim's ``KeyedVectors``: of an object in memory, or of a file.
+"""Words and vectors of gensim's ``KeyedVectors``, from an object in memory or from a file.
 
-A file of ``KeyedVectors.save`` is a pickle, and a pickle may ask for a call of any function. This
-reader calls only functions that build NumPy arrays, and replaces the class of the vectors by a
-plain holder of attributes. It refuses a file that asks for anything else.
+``KeyedVectors.save`` writes a pickle, and a pickle may call any function when it is read. This
+module calls only functions that build NumPy arrays, and replaces the class of the vectors by a
+plain holder of attributes. The module refuses a file that needs anything else.
 """
 
 from __future__ import annotations
 
-import pickle  # only its parser, with a list of all allowed names
+import pickle  # only the parser is used, with a list of all allowed names
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,11 +20,13 @@ from lexveil.io.formats.messages import shown
 
 MAGIC = b"\x80"  # first byte of a binary pickle
 CLASSES = frozenset({"KeyedVectors", "Word2VecKeyedVectors"})
-OTHER_FORM = "write it anew by KeyedVectors.save_word2vec_format(FILE)"
+OTHER_FORM = "save the vectors again by KeyedVectors.save_word2vec_format(FILE)"
 
 
 class _Holder:
-    """Holder of the attributes of an object whose class is not instantiated."""
+    """Holder of the attributes of an unpickled object; the class of the object is not
+    instantiated.
+    """
 
     vectors: Any = None
 
@@ -33,14 +35,16 @@ class _Holder:
 
 
 class _RefusedError(Exception):
-    """Error about a file that asks for an object that this module does not read."""
+    """Error about a file that contains an object that this module does not read."""
 
 
 class _ArraysOnly(pickle.Unpickler):
     """Unpickler that builds arrays, lists, dictionaries and a holder of attributes only."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return one of the few classes and functions that a file of vectors needs."""
+        """Return one of the few classes and functions that a file of vectors needs; refuse all
+        others.
+        """
         if module == "gensim.models.keyedvectors" and name in CLASSES:
             return _Holder
         if module in ("numpy.core.multiarray", "numpy._core.multiarray") and name in (
@@ -68,7 +72,7 @@ class KeyedTable(NamedTuple):
     Attributes:
         words: n words.
         vectors: (n, p).
-        counts: (n,) numbers of occurrences, 0 where they are not known.
+        counts: (n,) numbers of occurrences; 0 where the number is unknown.
     """
 
     words: list[str]
@@ -80,12 +84,12 @@ def table_of(held: Any, name: str, way_out: str) -> KeyedTable:
     """Return words, vectors and counts of an object of gensim.
 
     Args:
-        held: KeyedVectors, or an object with the attributes of one.
-        name: the name of the object, for messages.
-        way_out: advice for an object that holds no word vectors.
+        held: KeyedVectors, or an object with the same attributes.
+        name: name of the object, for messages.
+        way_out: advice in the message, if the object holds no word vectors.
 
     Raises:
-        RequestError: if it does not hold as many vectors as words.
+        RequestError: if the object does not hold one vector for each word.
     """
     words: Any = getattr(held, "index_to_key", None) or getattr(held, "index2word", None)
     vectors: Any = getattr(held, "vectors", None)
@@ -98,7 +102,7 @@ def table_of(held: Any, name: str, way_out: str) -> KeyedTable:
         and len(vectors) == len(words)
     )
     if not is_sound:
-        raise RequestError(f"{name}: has no words with a vector for each; {way_out}")
+        raise RequestError(f"{name}: does not have one vector for each word; {way_out}")
     counts = getattr(held, "expandos", {}).get("count")
     if not isinstance(counts, np.ndarray) or counts.shape != (len(words),):
         counts = np.zeros(len(words))
@@ -106,27 +110,27 @@ def table_of(held: Any, name: str, way_out: str) -> KeyedTable:
 
 
 def read_keyed_vectors(file: Path) -> KeyedTable:
-    """Read a file of gensim.
+    """Read a file that gensim's ``KeyedVectors.save`` wrote.
 
-    gensim stores arrays of more than some megabytes beside the file, in FILE.vectors.npy.
+    gensim stores arrays of more than a few megabytes beside the file, in FILE.vectors.npy.
 
     Raises:
-        RequestError: if the file asks for other objects, is damaged, or lacks its vectors.
+        RequestError: if the file contains other objects, is damaged, or lacks its vectors.
     """
     try:
         with file.open("rb") as stream:
             held = _ArraysOnly(stream).load()
     except _RefusedError as refused:
         raise RequestError(
-            f"{shown(file)}: holds {refused}, which is no part of word vectors; {OTHER_FORM}"
+            f"{shown(file)}: contains {refused}, which is no part of word vectors; {OTHER_FORM}"
         ) from None
-    except Exception:  # a damaged pickle raises anything
+    except Exception:  # reading a damaged pickle can raise any exception
         raise RequestError(f"{shown(file)}: damaged, or no KeyedVectors; {OTHER_FORM}") from None
     if isinstance(held, _Holder) and held.vectors is None:
         beside = file.with_name(f"{file.name}.vectors.npy")
         if not beside.is_file():
             raise RequestError(
-                f"{shown(file)}: its vectors lie in {shown(beside)}, which is not there"
+                f"{shown(file)}: its vectors belong in {shown(beside)}, which is missing"
             )
         held.vectors = np.load(beside, mmap_mode="r", allow_pickle=False)
     return table_of(held, shown(file), OTHER_FORM)

@@ -26,13 +26,15 @@ from lexveil.io.formats.messages import shown
 from lexveil.lab.data.imported_models import MAX_WORDS, Import, import_vectors
 from lexveil.lab.data.model_verification import RESERVED, unpack, verify_folder, write_archive
 
-INCOMING = "incoming-model"  # beside the models, so that an unchecked model has no name
+INCOMING = (
+    "incoming-model"  # folder beside the models, so that a model has no name before it is checked
+)
 VERSION = r"[0-9]+(\.[0-9]+){0,2}"
 
 
 def model_of(name: str) -> PackagedModel:
-    """Return the model with this name; ``own`` is the model that a run of the project around the
-    current folder packaged.
+    """Return the model with this name. The name ``own`` denotes the model that a run of the project
+    around the current folder packaged.
 
     Raises:
         MissingArtifactError: if the project has not packaged a model.
@@ -43,7 +45,7 @@ def model_of(name: str) -> PackagedModel:
     folder = find_root(Path.cwd()) / paths.PACKAGED
     if not (folder / CARD).is_file():
         raise MissingArtifactError(
-            f"{folder} is not there yet; `lexveil run` makes it (stage package_model)"
+            f"{folder} does not exist yet; `lexveil run` makes it (stage package_model)"
         )
     return PackagedModel(folder)
 
@@ -73,7 +75,8 @@ def card_of(name: str) -> dict[str, object]:
 
 
 def verify(what: str) -> dict[str, object]:
-    """Check a model by name, a folder, or an archive, for `lexveil model verify`.
+    """Check a model, which is given by name, as a folder or as an archive, for `lexveil model
+    verify`.
 
     Raises:
         UnsoundModelError: with the first fault.
@@ -89,7 +92,7 @@ def verify(what: str) -> dict[str, object]:
             folder = Path(temporary)
             unpack(path, folder)
         elif not path.is_dir():
-            raise RequestError(f"{shown(what)}: there is no such model, folder or file")
+            raise RequestError(f"{shown(what)}: no model, folder or file has this name")
         card = verify_folder(folder, path)
         return {
             "model": PackagedModel(folder).pinned,
@@ -101,8 +104,8 @@ def verify(what: str) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """Options of `lexveil model add` for plain word vectors. A packaged model needs none of them,
-    because its card has these facts.
+    """Options of `lexveil model add` for plain word vectors. A packaged model needs none of these
+    options, because its card states these facts.
     """
 
     name: str | None = None
@@ -120,12 +123,12 @@ class ImportOptions:
 def add(source: Path, options: ImportOptions, force: bool) -> dict[str, object]:
     """Install a packaged model, or make a model from plain word vectors, for `lexveil model add`.
 
-    A model cannot be found by its name before it is complete and checked. The next run removes the
-    remains of a killed one.
+    A model cannot be found by its name before it is complete and checked. If the process is killed,
+    the next call removes the unfinished model.
 
     Returns:
-        model: NAME@HASH; replaced: whether a model of that name existed; and the facts of
-            ``listed``.
+        model: NAME@HASH; replaced: whether a model of that name existed; and the facts that
+            ``listed`` returns about a model.
 
     Raises:
         RequestError: if the source cannot be used, a required option is missing, or a model of that
@@ -139,8 +142,8 @@ def add(source: Path, options: ImportOptions, force: bool) -> dict[str, object]:
             if value is not None
         ]
         raise RequestError(
-            f"{', '.join(explicit_options)}: for plain word vectors; {shown(source)} says this "
-            f"itself, in {CARD}"
+            f"{', '.join(explicit_options)}: for plain word vectors only; {shown(source)} "
+            f"states these facts in {CARD}"
         )
     with _incoming() as folder:
         if source.is_dir():
@@ -171,30 +174,29 @@ def _is_zip(source: Path) -> bool:
 
 
 def _wanted(options: ImportOptions, force: bool) -> Import:
-    """Return the description of an import, after checking all options before the vectors
-    are read.
-    """
+    """Return the settings of an import, after checking all options before the vectors are read."""
     name, license, language = (
         (each or "").strip() for each in (options.name, options.license, options.language)
     )
     needed = {"--name": name, "--license": license, "--language": language}
     if missing := [key for key, value in needed.items() if not value]:
         raise RequestError(
-            f"{', '.join(missing)}: needed with plain word vectors, which do not say it themselves"
+            f"{', '.join(missing)}: required with plain word vectors, because their file does "
+            "not state these facts"
         )
     if not re.fullmatch(MODEL_NAME, name) or name in RESERVED:
         raise RequestError(
-            f"{option('name')} {shown(name)}: is not valid as the name of a model, or is one of "
+            f"{option('name')} {shown(name)}: is not a valid name of a model, or is one of "
             f"{', '.join(RESERVED)}"
         )
     version = options.version or "1"
     source = options.collocations or DEFAULT
     if not re.fullmatch(VERSION, version):
-        raise RequestError(f"{option('version')} {shown(version)}: not a version, such as 1.0")
+        raise RequestError(f"{option('version')} {shown(version)}: is not a version, such as 1.0")
     _target(name, force)
     if (options.bigrams is None) != (options.trigrams is None):
         raise RequestError(
-            f"{option('bigrams')} and {option('trigrams')}: the tables of a release belong "
+            f"{option('bigrams')} and {option('trigrams')}: the two tables of a release belong "
             "together; give both"
         )
     tables = None
@@ -202,8 +204,9 @@ def _wanted(options: ImportOptions, force: bool) -> Import:
         tables = (options.bigrams, options.trigrams)
     if tables is not None and options.collocations is not None:
         raise RequestError(
-            f"{option('collocations')} {source}: the tables are of the file's own collocations; "
-            f"leave {option('collocations')} or {option('bigrams')} and {option('trigrams')} out"
+            f"{option('collocations')} {source}: the tables score the file's own collocations; "
+            f"leave out {option('collocations')}, or leave out {option('bigrams')} and "
+            f"{option('trigrams')}"
         )
     collocations = None if source == "none" or tables is not None else model_of(source)
     return Import(
@@ -222,11 +225,12 @@ def _wanted(options: ImportOptions, force: bool) -> Import:
 def _mixed_license(
     license: str, mixed_license: str | None, collocations: PackagedModel | None
 ) -> str | None:
-    """Return the licence of a model that mixes vectors and collocations of two licences, which only
-    its importer can say; None where there is one licence.
+    """Return the licence of a model whose vectors and collocations have two licences, which only
+    its importer can state. Return None if there is one licence.
 
     Raises:
-        RequestError: if nobody said it, or nothing is mixed.
+        RequestError: if the licences differ and none was stated, or one was stated and they do not
+            differ.
     """
     mixes = collocations is not None and collocations.card.license != license
     said = (mixed_license or "").strip()
@@ -234,12 +238,13 @@ def _mixed_license(
         assert collocations is not None
         raise RequestError(
             f"{option('mixed_license')} is missing: the model would mix vectors under {license} "
-            f"with collocations of {collocations.card.name} under {collocations.card.license}; say "
-            f"under which licence it may be used, or take {option('collocations')} none"
+            f"with collocations of {collocations.card.name} under {collocations.card.license}; "
+            "state the licence under which the model may be used, or give "
+            f"{option('collocations')} none"
         )
     if said and not mixes:
         raise RequestError(
-            f"{option('mixed_license')}: nothing of another licence is mixed in; leave it out"
+            f"{option('mixed_license')}: the model mixes no licences; leave this option out"
         )
     return said or None
 
@@ -250,7 +255,7 @@ def _target(name: str, force: bool) -> Path:
         raise RequestError(f"{name} ships with Lexveil; choose another {option('name')}")
     target = make_user_data() / "models" / name
     if target.exists() and not force:
-        raise RequestError(f"{target} is there already; replace it with {option('force')}")
+        raise RequestError(f"{target} exists already; replace it with {option('force')}")
     return target
 
 
@@ -258,13 +263,13 @@ def export(name: str, out: Path | None, force: bool) -> dict[str, object]:
     """Check a model and write it as one file, for `lexveil model export`.
 
     Raises:
-        RequestError: if there is no such model, it is unsound, or the file exists.
+        RequestError: if there is no such model, the model is unsound, or the file exists.
     """
     model = model_of(name)
     card = verify_folder(model.folder)
     out = out or Path(f"{card.name}-{card.version}.lexveil.zip")
     if out.exists() and not force:
-        raise RequestError(f"{shown(out)} is there already; replace it with {option('force')}")
+        raise RequestError(f"{shown(out)} exists already; replace it with {option('force')}")
     write_archive(model.folder, card, out)
     return {"file": str(out), "model": model.pinned, "sha256": sha256(out)}
 
@@ -273,19 +278,19 @@ def remove(name: str) -> dict[str, object]:
     """Remove a model of the user, for `lexveil model remove`.
 
     Raises:
-        RequestError: if there is no model with this name, or it ships with Lexveil.
+        RequestError: if there is no model with this name, or the model ships with Lexveil.
     """
     folder = find(name).folder
     if folder.parent == paths.MODELS:
-        raise RequestError(f"{name} ships with Lexveil and stays")
+        raise RequestError(f"{name} ships with Lexveil and cannot be removed")
     folder.unlink() if folder.is_symlink() else shutil.rmtree(folder)
     return {"removed": str(folder)}
 
 
 @contextmanager
 def _incoming() -> Iterator[Path]:
-    """Yield an empty folder for building a model, on the disk of the models; one process at
-    a time.
+    """Yield an empty folder for building a model, on the disk of the models. Only one process at a
+    time may do so.
     """
     home = make_user_data()
     folder = home / INCOMING
@@ -299,5 +304,5 @@ def _incoming() -> Iterator[Path]:
                 shutil.rmtree(folder, ignore_errors=True)
     except Timeout:
         raise RequestError(
-            f"another model is being added to {home}; wait for its end, and run again"
+            f"another model is being added to {home}; wait until that process ends, and run again"
         ) from None

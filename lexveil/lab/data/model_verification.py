@@ -1,8 +1,8 @@
-"""Verification of a packaged model, a folder or one file, as untrusted input; the error names the
-first fault.
+"""Verification of a packaged model as untrusted input, from a folder or one file. The error names
+the first fault.
 
-A model comes from somebody else. It may be damaged, made by another program, or malicious. It never
-contains code, and its card bounds its sizes before one byte is unpacked. An archive,
+A model comes from somebody else: it may be damaged, made by another program, or malicious. A sound
+model never contains code, and its card bounds its sizes before one byte is unpacked. An archive,
 NAME-VERSION.lexveil.zip, is a plain zip of the files, with the same bytes on every machine.
 """
 
@@ -41,18 +41,18 @@ from lexveil.io.formats.messages import shown
 
 Array = npt.NDArray[Any]
 
-# names with another meaning where a model can be named
+# names that mean something else where a user names a model
 RESERVED = ("own", "none", "word", "gst", "mst")
 CARD_LIMIT = 2**20  # bytes
-TOTAL_LIMIT = 2**31  # bytes of a whole model
+TOTAL_LIMIT = 2**31  # largest number of bytes of a whole model
 LARGEST = 1e9  # largest coordinate: squared distances must stay finite in single precision
-MAX_LENGTH = 3  # words of a collocation
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
+MAX_LENGTH = 3  # largest number of words of a collocation
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # first date that a zip can hold
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class UnsoundModelError(RequestError):
-    """Error about a model that does not meet the format."""
+    """Error about a model that violates the format of models."""
 
 
 def _require(holds: object, fault: str) -> None:
@@ -91,7 +91,7 @@ def _verified(folder: Path) -> ModelCard:
         is_same = sha256(folder / name) == expected
         _require(
             is_same,
-            f"{name}: not the file that {CARD} names (its sha256 differs); get the model again",
+            f"{name}: its sha256 differs from {CARD}; get the model again",
         )
     tokens = _tokens(card, (folder / "words.txt").read_bytes())
     n = card.n_tokens
@@ -116,13 +116,13 @@ def _verified(folder: Path) -> ModelCard:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """Return the bytes of each file, by its path inside the folder."""
-    _require(folder.is_dir(), "not a folder")
+    """Return the size in bytes of each file, by its path inside the folder."""
+    _require(folder.is_dir(), "is not a folder")
     sizes = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         is_plain = not path.is_symlink() and (path.is_file() or path.is_dir())
-        _require(is_plain, f"{shown(name)}: a link or a device; a model has plain files only")
+        _require(is_plain, f"{shown(name)}: is a link or a device; a model has plain files only")
         if path.is_file():
             sizes[name] = path.stat().st_size
     return sizes
@@ -151,27 +151,28 @@ def read_card(content: bytes) -> ModelCard:
         field = ".".join(map(str, first["loc"])) or "as a whole"
         raise UnsoundModelError(f"{CARD}: {shown(field)}: {first['msg'].lower()}") from None
     problem = (
-        f"{CARD}: name: {card.name} means something else; none of {', '.join(RESERVED)} is possible"
+        f"{CARD}: name: {card.name} is reserved; the names {', '.join(RESERVED)} cannot be used"
     )
     _require(card.name not in RESERVED, problem)
     _require(
         card.license.strip(),
-        f"{CARD}: license: empty; it must say under which licence the model may be used",
+        f"{CARD}: license: is empty; the card must state the licence under which the model may "
+        "be used",
     )
     is_sum = card.n_words >= 2 and card.n_words + card.n_bigrams + card.n_trigrams == card.n_tokens
     _require(
         is_sum,
-        f"{CARD}: n_words, n_bigrams and n_trigrams do not add up to n_tokens, or there is no word",
+        f"{CARD}: n_words, n_bigrams and n_trigrams do not add up to n_tokens, or n_words is 0",
     )
     return card
 
 
 def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
-    """Check that the files beside the card are those of a model, that the card names each of them,
+    """Check that only files of the format stand beside the card, that the card names each of them,
     and that no file is larger than possible.
 
     Args:
-        sizes: bytes by path inside the model, without the card.
+        sizes: bytes of each file except the card, by its path inside the model.
     """
     n = card.n_tokens
     header = 4096
@@ -184,7 +185,7 @@ def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
         "structure.json": 2**20,
         "NOTICE.md": 2**22,
     }
-    # Optional files: lengths as trained, bigram counts.
+    # Optional files hold the trained lengths of the vectors and the bigram counts.
     if TRAINED_SCALES in card.files:
         limits[TRAINED_SCALES] = limits[SCALES]
     if any(name.startswith(BIGRAMS) for name in card.files):
@@ -195,10 +196,10 @@ def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
         }
         limits |= {f"{BIGRAMS}/{name}.npy": most for name, most in sizes_of.items()}
     for files, others, fault in (
-        (sizes, limits, "no file of a model"),
+        (sizes, limits, "is not a file of the format"),
         (limits, sizes, "missing"),
-        (limits, card.files, f"{CARD} names no sha256 of it"),
-        (card.files, limits, f"{CARD} names it, and it is no file of a model"),
+        (limits, card.files, f"{CARD} states no sha256 for it"),
+        (card.files, limits, f"{CARD} names it, but it is not a file of the format"),
     ):
         if odd := sorted(set(files) - set(others)):
             raise UnsoundModelError(f"{shown(odd[0])}: {fault}")
@@ -206,14 +207,15 @@ def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
         most = limits[name]
         _require(
             size <= most,
-            f"{name}: {size:,} bytes; a model of {card.n_tokens:,} tokens has {most:,} at most",
+            f"{name}: {size:,} bytes; in a model of {card.n_tokens:,} tokens it has at most "
+            f"{most:,}",
         )
     _require(sum(sizes.values()) <= TOTAL_LIMIT, f"more than {TOTAL_LIMIT:,} bytes")
 
 
 def _tokens(card: ModelCard, content: bytes) -> list[str]:
-    """Return the tokens of words.txt. Each must be a token that the tokenizer can produce, or 2 or
-    3 such words joined by ``_``.
+    """Return the tokens of words.txt. Each token must be one that the tokenizer can produce, or 2
+    or 3 such words joined by ``_``.
     """
     from lexveil.core.text.tokenize import is_token
 
@@ -221,31 +223,31 @@ def _tokens(card: ModelCard, content: bytes) -> list[str]:
         *tokens, rest = content.decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
         raise UnsoundModelError(f"words.txt: not UTF-8 at byte {error.start:,}") from None
-    _require(not rest, "words.txt: its last line has no end; it is truncated")
+    _require(not rest, "words.txt: the last line has no line feed, so the file is truncated")
     _require(
         len(tokens) == card.n_tokens,
-        f"words.txt: {len(tokens):,} tokens; {CARD} says {card.n_tokens:,}",
+        f"words.txt: {len(tokens):,} tokens; {CARD} states {card.n_tokens:,}",
     )
     seen: set[str] = set()
     known: dict[str, bool] = {}
     for line, token in enumerate(tokens, 1):
         words = token.split("_")
         where = f"words.txt, line {line:,}"
-        _require(token not in seen, f"{where}: a token that was there before")
+        _require(token not in seen, f"{where}: repeats an earlier token")
         seen.add(token)
         _require(
             len(words) <= MAX_LENGTH,
-            f"{where}: {len(words)} words; a collocation has {MAX_LENGTH} at most",
+            f"{where}: {len(words)} words; a collocation has at most {MAX_LENGTH}",
         )
         for word in words:
             if word not in known:
                 known[word] = normal_form(word) == word and is_token(word, card.language)
             is_usable = known[word] and (len(words) == 1 or has_letters(word))
-            _require(is_usable, f"{where}: not a token as the tokenizer makes them of a text")
+            _require(is_usable, f"{where}: not a token that the tokenizer can produce")
     lengths = np.bincount([token.count("_") for token in tokens], minlength=MAX_LENGTH).tolist()
     is_said = lengths == [card.n_words, card.n_bigrams, card.n_trigrams]
     _require(
-        is_said, f"words.txt: {lengths} tokens of 1, 2 and 3 words, which is not what {CARD} says"
+        is_said, f"words.txt: {lengths} tokens of 1, 2 and 3 words, but {CARD} states other numbers"
     )
     return tokens
 
@@ -253,11 +255,11 @@ def _tokens(card: ModelCard, content: bytes) -> list[str]:
 def _array(folder: Path, name: str, dtype: str, shape: tuple[int, ...]) -> Array:
     """Open an array, and check that it has the type and the shape of the format."""
     try:
-        # open_memmap never unpickles, and accepts no other format of NumPy.
+        # open_memmap never unpickles, and accepts NumPy's .npy format only.
         array: Array = np.lib.format.open_memmap(folder / name, mode="r")
     except (ValueError, OSError, EOFError, SyntaxError, OverflowError):
         raise UnsoundModelError(
-            f"{name}: not an array of plain numbers as NumPy writes them"
+            f"{name}: is not an array of plain numbers in NumPy's .npy format"
         ) from None
     wanted = f"{np.dtype(dtype)} of shape {shape}"
     is_wanted = array.dtype == np.dtype(dtype) and array.shape == shape
@@ -266,20 +268,20 @@ def _array(folder: Path, name: str, dtype: str, shape: tuple[int, ...]) -> Array
 
 
 def _check_numbers(tokens: Sequence[str], counts: Array, pmi: Array) -> None:
-    """Check that counts, (V,), do not rise, that PMI, (V,), is finite, and that single words have a
-    PMI of 0.
+    """Check three arrays of a model: counts (V,) do not rise, PMI (V,) is finite, and single words
+    have a PMI of 0.
     """
     rises = counts[1:] > counts[:-1]
     place = int(np.argmax(rises)) + 2
     _require(
         not rises.any(),
-        f"counts.npy: count {place:,} is larger than the one before; they fall from token to token",
+        f"counts.npy: count {place:,} is larger than the one before; counts must not rise",
     )
-    _require(counts[-1], "counts.npy: a count of 0; every token of a model was seen")
+    _require(counts[-1], "counts.npy: a count is 0; every token of a model occurs at least once")
     finite = np.isfinite(pmi)
     _require(finite.all(), f"pmi.npy: number {int(np.argmin(finite)) + 1:,} is not finite")
     of_words = pmi[["_" not in token for token in tokens]]
-    _require(not of_words.any(), "pmi.npy: a single word has a PMI; it must be 0")
+    _require(not of_words.any(), "pmi.npy: the PMI of a single word is not 0")
 
 
 def _check_scales(name: str, vectors: Array, scales: Array) -> None:
@@ -295,19 +297,19 @@ def _check_scales(name: str, vectors: Array, scales: Array) -> None:
         )
         for start in range(0, len(vectors), 8192)
     )
-    _require(largest <= LARGEST, f"{name}: a coordinate of {largest:g}; {LARGEST:g} is the largest")
+    _require(largest <= LARGEST, f"{name}: a coordinate of {largest:g}; the limit is {LARGEST:g}")
 
 
 def _check_bigrams(folder: Path, n: int) -> None:
-    """Check that bigram counts name tokens below n, ascending after each token, and that every
-    count is at least 1.
+    """Check that the bigram counts name tokens below n, in ascending order after each token, and
+    that every count is at least 1.
     """
     starts = _array(folder, f"{BIGRAMS}/starts.npy", "<u4", (n + 1,)).astype(np.int64)
     rises = not starts[0] and (np.diff(starts) >= 0).all() and starts[-1] <= MOST_BIGRAMS
     _require(
         rises,
-        f"{BIGRAMS}/starts.npy: it must rise from 0 to the number of pairs, "
-        f"{MOST_BIGRAMS:,} at most",
+        f"{BIGRAMS}/starts.npy: the numbers must rise from 0 to the number of pairs, which is "
+        f"at most {MOST_BIGRAMS:,}",
     )
     n_pairs = int(starts[-1])
     ids = _array(folder, f"{BIGRAMS}/ids.npy", "<u2" if n <= 2**16 else "<u4", (n_pairs,)).astype(
@@ -318,29 +320,35 @@ def _check_bigrams(folder: Path, n: int) -> None:
     is_sound = (ids < n).all() and (is_new_row | (np.diff(ids) > 0)).all() and counts.all()
     _require(
         is_sound,
-        f"{BIGRAMS}: after each token there must be others of the model, ascending, counted "
-        "at least once",
+        f"{BIGRAMS}: the tokens after each token must be tokens of the model, ascending, with "
+        "counts of at least 1",
     )
 
 
 def _check_structure(content: bytes) -> None:
-    """Check that structure.json holds measurements by segmentation; it may hold none."""
+    """Check that structure.json holds measurements by segmentation; the file may be without
+    measurements.
+    """
     try:
         measured = TypeAdapter(dict[str, MeasuredStructure]).validate_json(content)
     except ValueError:
-        raise UnsoundModelError("structure.json: not measurements by segmentation") from None
+        raise UnsoundModelError(
+            "structure.json: does not hold measurements by segmentation"
+        ) from None
     for name, one in measured.items():
         strategies = {
             strategy for strategy, segmentation in SEGMENTATION_OF.items() if segmentation == name
         }
         is_known = strategies and one.segmentation == name
-        _require(is_known, f"structure.json: {shown(name)}: not the measurement of a segmentation")
+        _require(
+            is_known, f"structure.json: {shown(name)}: is not the measurement of a segmentation"
+        )
         is_whole = all(
             set(part) == strategies for part in (one.policies, one.strategies, one.any_policy)
         )
         _require(
             is_whole,
-            f"structure.json: {name}: not all of the strategies {', '.join(sorted(strategies))}",
+            f"structure.json: {name}: lacks some of the strategies {', '.join(sorted(strategies))}",
         )
         changes = [
             change.to_dict()
@@ -353,7 +361,7 @@ def _check_structure(content: bytes) -> None:
             for each in change.values()
             for share in each.values()
         )
-        _require(is_share, f"structure.json: {name}: a share that does not lie between 0 and 1")
+        _require(is_share, f"structure.json: {name}: a share is not between 0 and 1")
 
 
 def write_archive(folder: Path, card: ModelCard, out: Path) -> None:
@@ -366,7 +374,7 @@ def write_archive(folder: Path, card: ModelCard, out: Path) -> None:
     with atomic_file(out) as partial, zipfile.ZipFile(partial, "w") as archive:
         for name in (CARD, *sorted(card.files)):
             entry = zipfile.ZipInfo(name, _EPOCH)
-            entry.create_system = 3  # Unix, whatever writes it
+            entry.create_system = 3  # marks the file as made on Unix, on every system
             entry.external_attr = (stat.S_IFREG | 0o644) << 16
             archive.writestr(entry, (folder / name).read_bytes())
 
@@ -389,7 +397,7 @@ def unpack(file: Path, folder: Path) -> None:
         RuntimeError,
         ValueError,
     ):
-        raise UnsoundModelError(f"{shown(file)}: a damaged archive; get it again") from None
+        raise UnsoundModelError(f"{shown(file)}: is a damaged archive; get it again") from None
     except UnsoundModelError as error:
         raise UnsoundModelError(f"{shown(file)}: {error}") from None
 
@@ -402,10 +410,10 @@ def _unpack(archive: zipfile.ZipFile, folder: Path) -> None:
             continue
         name = shown(entry.filename)
         is_file = mode in (0, stat.S_IFREG) and not entry.is_dir()
-        _require(is_file, f"{name}: a link or a folder; an archive has plain files only")
+        _require(is_file, f"{name}: is a link or a folder; an archive has plain files only")
         is_readable = not entry.flag_bits & 0x1 and entry.compress_type in _PLAIN
-        _require(is_readable, f"{name}: encrypted, or compressed otherwise than by deflate")
-        _require(entry.filename not in entries, f"{name}: there twice")
+        _require(is_readable, f"{name}: is encrypted, or compressed by another method than deflate")
+        _require(entry.filename not in entries, f"{name}: occurs twice")
         entries[entry.filename] = entry
     has_card = CARD in entries and entries[CARD].file_size <= CARD_LIMIT
     _require(
@@ -413,11 +421,11 @@ def _unpack(archive: zipfile.ZipFile, folder: Path) -> None:
         f"{CARD}: missing, or larger than {CARD_LIMIT:,} bytes; is this an archive of a model?",
     )
     card = read_card(archive.read(entries[CARD]))
-    # Only the names of a model's files pass, so no name points outside the folder, and no file is
+    # Only names of the format are allowed, so no name points outside the folder, and no file is
     # larger than the card allows.
     check_files(card, {name: entry.file_size for name, entry in entries.items() if name != CARD})
     for name, entry in entries.items():
         (folder / name).parent.mkdir(exist_ok=True)
-        # reads no more than its size
+        # reads no more bytes than the size in the directory of the archive
         with archive.open(entry) as source, (folder / name).open("wb") as target:
             shutil.copyfileobj(source, target)

@@ -14,13 +14,11 @@ from lexveil.lab.data.imported_models import MAX_WORDS
 from lexveil.lab.data.keyed_vectors import table_of
 from lexveil.lab.data.model_collection import ImportOptions
 
-WAY_OUT = (
-    "give KeyedVectors of gensim (of a Word2Vec model its attribute wv), or the path of a file"
-)
+WAY_OUT = "give gensim's KeyedVectors (the attribute wv of a Word2Vec model), or the path of a file"
 
 
 class KeyedVectors(Protocol):
-    """The parts of gensim's ``KeyedVectors`` that are read."""
+    """Attributes of gensim's ``KeyedVectors`` that are read."""
 
     index_to_key: list[str]
     vectors: Any
@@ -39,20 +37,20 @@ def add_model(
     words: Path | str | None = None,
     force: bool = False,
 ) -> str:
-    """Make a model of word vectors, and keep it in your data folder.
+    """Make a model of word vectors, and store it in your data folder.
 
     Args:
         vectors: gensim's ``KeyedVectors``, or a file that `lexveil model add` takes. They must be
-            of public texts: whoever knows the model could learn of others.
-        name: the name of the new model, for ``model=`` and ``--model``.
-        license: under which the vectors may be used.
-        language: the language of the words, such as ``"en"``.
-        collocations: the model whose collocations are added for S2 to S4, or ``"none"``.
-        mixed_license: under which the model may be used, where its collocations have another
+            trained on public texts, because whoever has the model could learn about those texts.
+        name: name of the new model, for ``model=`` and ``--model``.
+        license: licence under which the vectors may be used.
+        language: language of the words, such as ``"en"``.
+        collocations: model whose collocations are added for S2 to S4, or ``"none"``.
+        mixed_license: licence under which the model may be used, if its collocations have another
             licence than its vectors.
-        version: the version of the new model.
-        max_words: how many usable words are taken, from the first on.
-        words: a public list of words, one a line; others are left out.
+        version: version of the new model.
+        max_words: number of usable words to take, from the first on.
+        words: public list of words, one per line; other words are left out.
         force: replace a model of this name.
 
     Returns:
@@ -60,7 +58,7 @@ def add_model(
 
     Raises:
         RequestError: if the vectors cannot be used, a licence is missing, or a model of this name
-            is there.
+            exists.
     """
     options = ImportOptions(
         name=name,
@@ -83,6 +81,8 @@ def add_model(
 
 
 def _table(vectors: KeyedVectors) -> pa.Table:
-    """Return the words, vectors and counts as ``lexveil.lab.data.word_vectors`` reads them."""
+    """Return words, vectors and counts as a table, in the form that
+    ``lexveil.lab.data.word_vectors`` reads.
+    """
     words, rows, counts = table_of(vectors, "vectors", WAY_OUT)
     return pa.table({"word": words, "vector": list(rows), "count": counts})

@@ -1,5 +1,5 @@
-"""Choice of the sentences of a bank: which sentences of public texts are fit, and which of those a
-bank takes.
+"""Choice of the sentences of a bank: the sentences of public texts that are suitable, and the
+selection of some of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lexveil.io.artifacts.screened_words import is_screened, screened_words
 from lexveil.io.execution import duckdb_session
 from lexveil.lab.data.sentence_choice import Choice
 
-BEGINNING = 2_500  # characters of a text that are cut into such pieces
+BEGINNING = 2_500  # characters at the start of a text from which pieces are cut
 FOUND = pa.schema(
     [
         ("text", pa.string()),
@@ -51,11 +51,12 @@ class PublicTexts(NamedTuple):
 def choose(
     con: duckdb.DuckDBPyConnection, texts: Iterable[PublicTexts], lexicon: Lexicon, choice: Choice
 ) -> pa.Table:
-    """Return the sentences of public texts that a bank takes: text, n_words, n_known.
+    """Choose the sentences of a bank from public texts; return them with columns text, n_words and
+    n_known.
 
     Args:
-        texts: the texts, some at a time.
-        lexicon: the words that are known.
+        texts: the texts, in parts.
+        lexicon: the known words.
     """
     screened = screened_words(choice.parts(lexicon.language))
     batches = (candidates(some, lexicon, screened) for some in texts)
@@ -66,10 +67,10 @@ def choose(
 
 @dataclass
 class TextSample:
-    """The public texts of the smallest hashes among all that pass by, whatever their order.
+    """Sample of public texts: the texts with the smallest hashes, whatever their order.
 
     Attributes:
-        kept: the beginnings of the texts, by their hashes.
+        kept: the start of each text, by the hash of the text.
     """
 
     kept: dict[str, str] = field(default_factory=dict)
@@ -80,7 +81,7 @@ class TextSample:
         return cls({_hash(text): text[:BEGINNING] for text in texts})
 
     def passing(self, parts: Iterable[PublicTexts]) -> Iterator[PublicTexts]:
-        """Yield texts unchanged, in their order, and keep some of them for later use."""
+        """Yield texts unchanged, in their order, and add them to the sample."""
         for some in parts:
             self.kept |= {_hash(text): text[:BEGINNING] for text in some.texts}
             if len(self.kept) > 2 * CANDIDATES:
@@ -119,7 +120,7 @@ class TextSample:
 
 
 def _hash(text: str) -> str:
-    """Return the hash by which documents of the sampled corpus are ordered, too."""
+    """Return the hash of a text that also orders the documents of the sampled corpus."""
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -128,7 +129,7 @@ def candidates(some: PublicTexts, lexicon: Lexicon, screened: frozenset[str]) ->
     sql/sentences/bank.sql reads.
 
     Args:
-        screened: words that may stand in none that a bank takes.
+        screened: words that exclude a sentence from the bank.
     """
     texts = some.texts
     encoded = encode(texts, lexicon)

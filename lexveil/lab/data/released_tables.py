@@ -1,6 +1,6 @@
 """Tables of collocation scores in the form that the authors of CLMLDP released.
 
-A table is a JSON object. Its keys are collocations, with lower-case words joined by ``_``; its
+A table is a JSON object. Its keys are collocations, which are lower-case words joined by ``_``; its
 values are scores, PMI in bits. ``bigrams.json`` holds pairs, ``trigrams.json`` triples.
 """
 
@@ -29,9 +29,9 @@ def read_scores(bigrams: Path, trigrams: Path) -> dict[str, float]:
 def _check_token(where: str, token: str, n_words: int) -> None:
     words = token.split(JOINT)
     if len(words) != n_words or not all(words):
-        raise RequestError(f"{where}: not {n_words} words joined by {JOINT}")
+        raise RequestError(f"{where}: is not {n_words} words joined by {JOINT}")
     if token != token.lower():
-        raise RequestError(f"{where}: capitals; write the table in lower case")
+        raise RequestError(f"{where}: contains capitals; write the table in lower case")
 
 
 def _finite(where: str, score: object) -> float:
@@ -49,7 +49,7 @@ def _scores(file: Path, n_words: int) -> dict[str, float]:
             where = f"{shown(file)}, entry {number:,}, {shown(token)}"
             _check_token(where, token, n_words)
             if token in scores:
-                raise RequestError(f"{where}: has two scores; keep one")
+                raise RequestError(f"{where}: has two scores; remove one")
             scores[token] = _finite(where, score)
         return scores
 

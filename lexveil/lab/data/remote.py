@@ -1,8 +1,8 @@
 """Remote corpora: addresses that fsspec opens, their shards, and reading that resumes after a
 broken connection.
 
-The content that is read is not stored here. Messages do not repeat the text of an error, because it
-may hold an address with a key in it.
+This module does not store the content. Messages do not repeat the text of an error, because the
+text may hold an address with a key.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class RefusedError(RequestError):
-    """Error about a request that every repetition would fail, too."""
+    """Error about a request that would fail again however often it is repeated."""
 
 
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*(://|::.*://)", re.IGNORECASE)
@@ -43,12 +43,13 @@ HUB = re.compile(
 )
 TRAIN = re.compile(r"(?<![a-z])train(?![a-z])", re.IGNORECASE)
 
-# bytes per request: some tenths of a second on a fast line, and a small loss if it breaks
+# bytes per request: a request takes some tenths of a second on a fast line, and little is lost if
+# the connection breaks
 CHUNK = 8 * 2**20
 TRIES = 6
 LONGEST_WAIT = 60.0  # seconds
 
-# Each library has its own classes for a broken connection; these are their common ancestors.
+# Each library has its own classes for a broken connection; these are their common base classes.
 TRANSIENT = {
     "ConnectionError",
     "TimeoutError",
@@ -60,19 +61,23 @@ TRANSIENT = {
     "IncompleteRead",
     "ProtocolError",
 }
-OFFLINE = "OfflineModeIsEnabled"  # a subclass of one of them
-# Temporary states of a server: too slow, too many requests; and 5xx.
+OFFLINE = "OfflineModeIsEnabled"  # but this subclass of one of them is permanent
+# Temporary states of a server: too slow, too many requests; also 5xx.
 TRANSIENT_STATUS = {408, 425, 429}
-# Fields that change with the content of a file: an ETag, a hash of the hub, a time of a disk.
+# Fields that change with the content of a file: an ETag, a hash of the Hugging Face hub, a
+# modification time.
 ETAGS = ("ETag", "etag", "blob_id", "md5Hash", "checksum", "mtime")
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteShard:
-    """One file of a remote corpus: its number in the order of all file names, path, size and etag.
+    """One file of a remote corpus.
 
-    ``size`` is in bytes; ``etag`` is any value of the file system that changes with the content, or
-    None.
+    Attributes:
+        number: number in the order of all file names.
+        path: path in the file system.
+        size: size in bytes.
+        etag: any value of the file system that changes with the content, or None.
     """
 
     number: int
@@ -82,11 +87,13 @@ class RemoteShard:
 
     @property
     def name(self) -> str:
-        """Path of the shard, as messages and records show it."""
+        """Path of the shard as messages and records show it."""
         return shown_address(self.path)
 
     def source(self) -> Source:
-        """Return the source of the shard, which tells the reader and the name for messages."""
+        """Return the shard as a source that readers of files can open, with the name for
+        messages.
+        """
         source = as_source(Path(self.name))
         assert source is not None
         return source
@@ -110,8 +117,8 @@ def is_address(text: str) -> bool:
 
 
 def shown_address(address: str) -> str:
-    """Return an address for messages and records: without user, password and query, each of which
-    may be a secret.
+    """Return an address for messages and records: without user, password and query, because each of
+    them may be a secret.
     """
     links = []
     for link in address.split("::"):
@@ -128,7 +135,7 @@ def find_remote(address: str) -> Remote:
     """Return the shards of an address: a file, a pattern with *, or a folder.
 
     hf://[datasets/]ORG/NAME[@REVISION]/PATH is read at the commit to which the revision points now.
-    In a folder, the shards are the files named train, or all files if there are none of this name.
+    The shards of a folder are its files named train, or all of its files if none is named train.
 
     Raises:
         RequestError: if nothing exists at the address, access is refused, the format of a file is
@@ -145,7 +152,7 @@ def find_remote(address: str) -> Remote:
         ) from None
     except ValueError:
         raise RequestError(
-            f"{where}: the kind of the address is unknown; use an address that fsspec opens"
+            f"{where}: unknown kind of address; use an address that fsspec opens"
         ) from None
     entries = persistent(where, lambda: _entries(fs, path))
     files = sorted(
@@ -161,13 +168,12 @@ def find_remote(address: str) -> Remote:
         ] or readable
     elif unknown := [entry["name"] for entry in files if entry not in readable]:
         raise RequestError(
-            f"{shown_address(unknown[0])}: not an ending of data; known are {known_endings()}"
+            f"{shown_address(unknown[0])}: the ending of the name is no known format; known are "
+            f"{known_endings()}"
         )
     if not readable:
         folders = sorted(Path(entry["name"]).name for entry in entries if entry["type"] != "file")
-        hint = (
-            f"; there are the folders {shown(', '.join(folders[:20]))}: name one" if folders else ""
-        )
+        hint = f"; give one of the folders {shown(', '.join(folders[:20]))}" if folders else ""
         raise RequestError(
             f"{where}: no file here can be read as data; known are {known_endings()}{hint}"
         )
@@ -184,22 +190,24 @@ def find_remote(address: str) -> Remote:
 
 
 def _hub_url(address: str) -> tuple[str, str | None]:
-    """Return the address of a data set of the hub for fsspec, at its present commit; and that
-    commit.
+    """Return the address of a data set of the Hugging Face hub, fixed to its present commit, for
+    fsspec; also return the commit.
     """
     where = shown_address(address)
     parts = HUB.fullmatch(address)
     if parts is None:
-        raise RequestError(f"{where}: not of the form hf://[datasets/]ORG/NAME[@REVISION]/PATH")
+        raise RequestError(
+            f"{where}: does not have the form hf://[datasets/]ORG/NAME[@REVISION]/PATH"
+        )
     commit = persistent(where, lambda: hub_commit(parts["repo"], parts["revision"]))
-    # A revision with a slash is a ref of the hub, which its file system accepts unchanged.
+    # A revision with a slash is a git ref of the hub; the hub's file system accepts it unchanged.
     revision = commit or parts["revision"]
     suffix = f"@{revision}" if revision else ""
     return f"hf://datasets/{parts['repo']}{suffix}/{parts['path'] or ''}", commit
 
 
 def hub_commit(repo: str, revision: str | None) -> str | None:
-    """Return the commit to which a revision of a data set points at this moment."""
+    """Return the commit to which a revision of a data set points now."""
     import huggingface_hub
 
     sha: str | None = (
@@ -209,7 +217,7 @@ def hub_commit(repo: str, revision: str | None) -> str | None:
 
 
 def _entries(fs: Any, path: str) -> list[dict[str, Any]]:
-    """Return the entry of a file, the entries in a folder, or the entries that match a pattern."""
+    """Return the entry of a file, the entries of a folder, or the entries that match a pattern."""
     if _is_pattern(path):
         return list(fs.glob(path, detail=True).values())
     info = fs.info(path)
@@ -225,7 +233,7 @@ def persistent(what: str, call: Callable[[], T]) -> T:
     """Call a function, and repeat the call after growing waits if an error may be temporary.
 
     Raises:
-        RefusedError: if the error is permanent: no access, or nothing there.
+        RefusedError: if the error is permanent: access is refused, or nothing exists there.
         LexveilError: if ``TRIES`` calls failed, or the connection or the disk has another error.
     """
     for attempt in range(1, TRIES + 1):
@@ -244,7 +252,7 @@ def persistent(what: str, call: Callable[[], T]) -> T:
                 raise LexveilError(f"{what}: cannot be read ({reason})") from None
             if attempt == TRIES:
                 raise LexveilError(
-                    f"{what}: could not be read in {TRIES} tries ({reason}); run again to go on"
+                    f"{what}: could not be read in {TRIES} tries ({reason}); run again to resume"
                 ) from None
             wait = min(2.0 ** (attempt - 1), LONGEST_WAIT)
             LOG.warning(f"{what}: {reason}; try {attempt + 1} of {TRIES} in {wait:.0f} s")
@@ -282,20 +290,20 @@ def is_transient(error: BaseException) -> bool:
 
 
 def _why_refused(error: Exception, status: int | None) -> str | None:
-    """Return advice about an error that repeats with every request; None for other errors."""
+    """Return advice about an error that every repetition would meet; None for other errors."""
     if status in (401, 403) or isinstance(error, PermissionError):
         return (
-            "check the name; for what is private or gated accept its terms and log in "
+            "check the name; if the data set is private or gated, accept its terms and log in "
             "(`hf auth login`, or HF_TOKEN)"
         )
     if status in (404, 410) or isinstance(error, FileNotFoundError | NotADirectoryError):
         return "not found: check the name, the path and the revision"
     if type(error).__name__ == OFFLINE:
-        return "HF_HUB_OFFLINE is set, so the hub is not asked; unset it"
-    # fsspec raises these, also for servers without range requests
+        return "HF_HUB_OFFLINE is set, which forbids requests to the hub; unset it"
+    # fsspec raises these errors, also for servers without range requests
     if isinstance(error, ValueError | NotImplementedError):
         return (
-            "it cannot be listed, or read from any byte on, where it lies; fetch it and "
+            "the server cannot list it, or cannot read it from any byte on; download it and "
             "give the file"
         )
     return None
@@ -305,7 +313,7 @@ class RemoteFile(AbstractBufferedFile):  # type: ignore[misc]
     """A shard as a seekable file. After a broken connection, reading resumes at the same byte."""
 
     def __init__(self, fs: Any, shard: RemoteShard) -> None:
-        # No cache of fsspec: it would read ahead, and the requests are large already.
+        # fsspec's cache is off: it would read ahead, and the requests are large already.
         super().__init__(fs, shard.path, cache_type="none", size=shard.size)
         self.shown = shard.name
 
@@ -321,5 +329,5 @@ class RemoteFile(AbstractBufferedFile):  # type: ignore[misc]
             file.seek(start)
             content: bytes = file.read(end - start)
         if not content:
-            raise ConnectionError("the file ended before its size")
+            raise ConnectionError("the file ended before its stated size")
         return content

@@ -1,4 +1,4 @@
-"""Builds banks of sentences of public texts."""
+"""Construction of banks of sentences from public texts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from lexveil.readers.bank_levels import BankCalibration
 
 LOG = logger(__name__)
 
-CHARACTERS = 2**20  # of documents that are cut at a time
+CHARACTERS = 2**20  # characters of documents that are cut at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +50,9 @@ class BankOptions:
     """Options of building a bank of sentences.
 
     Attributes:
-        size: sentences at most.
-        is_public: no private text has a part in the sources.
-        screen: parts of the public list whose words stand in no sentence.
+        size: largest number of sentences.
+        is_public: whether the user states that the sources contain no private text.
+        screen: parts of the public word list; no sentence contains a word of these parts.
     """
 
     model: str | None = None
@@ -64,11 +64,11 @@ class BankOptions:
 
 
 def build(sources: Sequence[Path], output: Path, options: BankOptions) -> BankCard:
-    """Build a bank of the sentences of public texts.
+    """Build a bank from the sentences of public texts.
 
     Raises:
-        RequestError: if a source cannot be read, the output exists, a part of the list is unknown,
-            or too few sentences are fit; nothing is written then.
+        RequestError: if a source cannot be read, the output exists, a part of the word list is
+            unknown, or too few sentences are suitable; nothing is written then.
     """
     _check_parts(options.screen)
     if output.exists():
@@ -82,11 +82,11 @@ def build(sources: Sequence[Path], output: Path, options: BankOptions) -> BankCa
         table = choose(con, texts, model.lexicon(STRATEGY), choice)
     if len(table) < FEWEST:
         raise RequestError(
-            f"{len(table):,} sentences of the sources are fit for a bank, which needs "
-            f"{FEWEST:,}: {LEAST_WORDS} to {MOST_WORDS} words, {LEAST_KNOWN:.0%} of them known to "
-            f"model {model.name}, no numbers and addresses, no words of {options.screen}. "
-            f"Give more texts, fewer parts of {option('screen')}, or a model of their language by "
-            f"{option('model')}"
+            f"only {len(table):,} sentences of the sources are suitable, and a bank needs "
+            f"{FEWEST:,}. A suitable sentence has {LEAST_WORDS} to {MOST_WORDS} words, "
+            f"{LEAST_KNOWN:.0%} of them known to model {model.name}, no numbers and addresses, "
+            f"and no words of {options.screen}. Give more texts, fewer parts of "
+            f"{option('screen')}, or a model of their language by {option('model')}"
         )
     bank_sources = [BankSource(name=file.name, sha256=sha256(file)) for file in files]
     about = choice.described(model.language) | {
@@ -104,7 +104,7 @@ def make_bank(
     Args:
         table: the sentences, as ``choose`` returns them.
         about: the fields of the card about the sources and about the choice of sentences.
-        sample: some of the public texts.
+        sample: sample of the public texts, on which the levels are measured.
     """
     base = without_purposes(model)
     public = sample.pieces(base.lexicon(STRATEGY))
@@ -116,7 +116,7 @@ def make_bank(
 
 
 def _check_parts(screen: str) -> None:
-    """Refuse names of parts that there are not."""
+    """Raise RequestError if a part of the word list does not exist."""
     try:
         chosen_parts(screen)
     except ValueError as error:
@@ -124,14 +124,14 @@ def _check_parts(screen: str) -> None:
 
 
 def _files(sources: Sequence[Path]) -> list[Path]:
-    """Return the files of sources, folders by the names of their files."""
+    """Return the files of all sources; the files of a folder are sorted by name."""
     files = []
     for source in sources:
         listed = sorted(source.iterdir()) if source.is_dir() else [source]
         readable = [file for file in listed if file.is_file() and as_source(file) is not None]
         if not readable:
             raise RequestError(
-                f"{shown(source)}: there is no such file or folder, or none in it is one of "
+                f"{shown(source)}: no such file or folder, or none of its files is one of "
                 f"{known_endings('or')}"
             )
         files += readable
@@ -139,7 +139,7 @@ def _files(sources: Sequence[Path]) -> list[Path]:
 
 
 def _documents(files: Sequence[Path], column: str) -> Iterator[PublicTexts]:
-    """Yield the texts of files, about ``CHARACTERS`` at a time; all weigh the same."""
+    """Yield the texts of files, about ``CHARACTERS`` at a time; all texts have the same weight."""
     waiting = list[str]()
     size = 0
     for file in files:

@@ -1,4 +1,4 @@
-"""The rule by which a bank takes sentences of public texts."""
+"""The rule that chooses the sentences of a bank from public texts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ LEAST_WORDS = 3
 MOST_WORDS = 25
 LEAST_KNOWN = 0.95
 SIZE = 100_000
-DEFAULT_SEED = 1  # of the choice, unless another is given
+DEFAULT_SEED = 1  # default seed of the choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The rule by which a bank takes sentences.
+    """The rule that chooses the sentences of a bank.
 
     Attributes:
-        most_words: words of a sentence, without punctuation, at most.
-        size: sentences at most.
-        seed: the seed of the choice, if there are more sentences than the bank takes.
-        screen: parts of the public list whose words stand in no sentence.
+        most_words: largest number of words of a sentence, without punctuation.
+        size: largest number of sentences.
+        seed: seed of the choice, if more sentences are suitable than the bank takes.
+        screen: parts of the public word list; no sentence contains a word of these parts.
     """
 
     most_words: int = MOST_WORDS
@@ -32,14 +32,14 @@ class Choice:
     screen: str = DEFAULT
 
     def parts(self, language: str) -> tuple[str, ...]:
-        """Return the parts of the word list whose words occur in no sentence of a bank. The word
-        list has one language; for another language return no part.
+        """Return the parts of the word list that exclude sentences. The word list has one language;
+        for other languages no part is returned.
         """
         return chosen_parts(self.screen) if language == LANGUAGE else ()
 
     def limits(self) -> dict[str, int | float]:
-        """Return the limits on a sentence's length and known words, by the names that the card of a
-        bank and sql/sentences/bank.sql use.
+        """Return the limits on a sentence's length and known words, under the names that the card
+        of a bank and sql/sentences/bank.sql use.
         """
         return {
             "least_words": LEAST_WORDS,
@@ -48,11 +48,11 @@ class Choice:
         }
 
     def described(self, language: str) -> dict[str, object]:
-        """Return the fields of a card that describe the choice of the sentences of a bank."""
+        """Return the fields of a bank's card that describe the choice of its sentences."""
         screen = screen_record(self.parts(language))
         return {**self.limits(), "seed": self.seed, "screen": screen}
 
 
 def choice_of(wanted: SentenceParams, seed: int) -> Choice:
-    """Return the choice that params.yaml asks for."""
+    """Return the choice of sentences that params.yaml describes."""
     return Choice(most_words=wanted.max_words, size=wanted.size, seed=seed, screen=wanted.screen)

@@ -2,12 +2,14 @@
 of a fault.
 
 * GloVe text: one word per line with its numbers, no header.
-* word2vec text and fastText .vec: as GloVe text, after a header line "words dimensions".
-* word2vec binary: that header, then each word, a space, and its float32 numbers (little-endian).
+* word2vec text and fastText .vec: GloVe text after a header line "words dimensions".
+* word2vec binary: the same header, then each word, a space, and its float32 numbers
+  (little-endian).
 * Parquet: columns word and vector (a list of numbers), and count if it is known.
 * gensim's KeyedVectors (.kv), with FILE.vectors.npy beside it (``lexveil.lab.data.keyed_vectors``).
 
-The first three may also be gzipped (.gz). The content of a file decides its form, not its name.
+The first three forms may also be gzipped (.gz). The content of a file decides its form, not its
+name.
 """
 
 from __future__ import annotations
@@ -38,13 +40,13 @@ from lexveil.lab.data.keyed_vectors import read_keyed_vectors
 # known).
 Entry = tuple[int, bytes, npt.NDArray[np.float32], int]
 Form = Literal["glove text", "word2vec text", "word2vec binary", "parquet", "gensim"]
-# unit in the place of a fault; other forms have lines
+# unit that names the place of a fault; the text forms name lines
 PLACES: dict[Form, str] = {"word2vec binary": "word", "parquet": "row", "gensim": "word"}
 JOINT = "_"  # joins the words of a collocation
 LONGEST_COLLOCATION = 3  # words
 
 LINE_LIMIT = 2**20  # bytes
-WORD_LIMIT = 2000  # bytes; a longer one means that the file is damaged
+WORD_LIMIT = 2000  # largest number of bytes of a word; a longer one means that the file is damaged
 ROWS_AT_A_TIME = 4096  # rows of Parquet read at once
 DIMENSIONS = (2, 4096)
 
@@ -59,9 +61,9 @@ class WordVectors:
         n_read: number of entries read.
         left_out: number of entries left out, by reason: repeated (the same word again), same_form
             (an earlier word has the same normal form, for example The after the), no_token (the
-            tokenizer never produces this word: phrases joined by ``_`` unless they are asked for,
-            words with white space, clitics, masked digits), not_listed (a word of the entry is not
-            in the list of words), not_utf8.
+            tokenizer never produces this word: white space, clitics, masked digits, or phrases
+            joined by ``_`` if collocations are not read), not_listed (a word of the entry is not in
+            the list of words), not_utf8.
     """
 
     space: WordSpace
@@ -72,8 +74,10 @@ class WordVectors:
 
 @dataclass(slots=True)
 class VectorFile:
-    """A file of word vectors with its number of dimensions, and with ``size`` words if its header
-    gives their number.
+    """A file of word vectors with its number of dimensions.
+
+    Attributes:
+        size: number of words according to the header; None without a header.
     """
 
     path: Path
@@ -85,11 +89,11 @@ class VectorFile:
         low, high = DIMENSIONS
         if not low <= self.dimensions <= high:
             raise self.fault(
-                1, f"{self.dimensions} dimensions; between {low} and {high} are possible"
+                1, f"{self.dimensions} dimensions; the number must be between {low} and {high}"
             )
 
     def fault(self, number: int, what: str) -> RequestError:
-        """Return an error about a line, word or row."""
+        """Return an error about one line, word or row."""
         return RequestError(
             f"{shown(self.path)}, {PLACES.get(self.form, 'line')} {number:,}: {what}"
         )
@@ -105,8 +109,8 @@ def read_model(
 ) -> WordVectors:
     """Read a file of word vectors, and convert its words to the tokenizer's normal form.
 
-    Lexveil joins the words of a collocation by ``_``. No single word with ``_`` is taken, so none
-    can be confused with a collocation.
+    Lexveil joins the words of a collocation by ``_``. A single word that contains ``_`` is left
+    out, so that no word can be confused with a collocation.
 
     Args:
         path: the file.
@@ -121,7 +125,7 @@ def read_model(
     Raises:
         RequestError: with the line (word in a binary file) of the first fault: a wrong number of
             dimensions, a number that is not finite, a truncated file, more or fewer words than the
-            header says; or no usable word at all.
+            header states; or if no word is usable.
     """
     try:
         with open_bytes(path, "") as plain:
@@ -175,11 +179,12 @@ def _collect(
     else:
         if file.size not in (None, n_read):
             raise RequestError(
-                f"{shown(file.path)}: the header says {file.size:,} words, the file has {n_read:,}"
+                f"{shown(file.path)}: the header states {file.size:,} words, but the file has "
+                f"{n_read:,}"
             )
     if not tokens:
         raise RequestError(
-            f"{shown(file.path)}: none of its {n_read:,} words can be a token of a text"
+            f"{shown(file.path)}: the tokenizer produces none of its {n_read:,} words"
         )
     space = WordSpace(
         [*tokens], np.array(vectors, dtype=np.float32), np.array(counts, dtype=np.int64)
@@ -190,10 +195,10 @@ def _collect(
 def _unusable(
     word: bytes, language: str, with_collocations: bool, listed: frozenset[str] | None
 ) -> str | None:
-    """Return the reason why a word of a file is not taken; None if it is.
+    """Return the reason why a word of a file is not usable; None if the word is usable.
 
-    The tokenizer must turn each word of a token, written alone, into one token, and this must be
-    the token that is stored.
+    The tokenizer must turn each word of a token, if it is written alone, into one token, and this
+    must be the token that is stored.
     """
     from lexveil.core.text.tokenize import is_token
 
@@ -232,14 +237,15 @@ def _text_or_binary(stream: Any, path: Path) -> tuple[VectorFile, Iterator[Entry
     if header := re.fullmatch(rb"\s*(\d{1,10})[ \t]+(\d{1,5})\s*", first):
         file = VectorFile(path, "word2vec text", int(header[2]), int(header[1]))
         second = next(lines, b"")
-        # In a text file one line has a word and its numbers; binary bytes do not parse as numbers.
+        # A line of a text file has a word and its numbers; the bytes of a binary file do not parse
+        # as numbers.
         if not second or _split(second, file.dimensions) is not None:
             return file, _text_rows(file, itertools.chain([second] if second else [], lines), 2)
         file.form = "word2vec binary"
         return file, _binary_rows(file, second, stream)
     file = VectorFile(path, "glove text", max(DIMENSIONS[0], len(first.split()) - 1))
     if _split(first, file.dimensions) is None:
-        raise file.fault(1, "neither a header nor a word with two numbers or more")
+        raise file.fault(1, "neither a header nor a word with at least two numbers")
     return file, _text_rows(file, itertools.chain([first], lines), 1)
 
 
@@ -252,20 +258,20 @@ def _text_rows(file: VectorFile, lines: Iterable[bytes], start: int) -> Iterator
             blank = blank or number
             continue
         entry = _split(line, file.dimensions)
-        if blank or entry is None:  # blank lines may stand at the end only
+        if blank or entry is None:  # blank lines are allowed at the end only
             raise file.fault(
                 blank or number,
-                f"not a word and {file.dimensions} numbers, which the lines before have",
+                f"not a word and {file.dimensions} numbers, as in the lines before",
             )
         yield number, *entry, 0
 
 
 def _split(line: bytes, dimensions: int) -> tuple[bytes, npt.NDArray[np.float32]] | None:
-    """Split a line into a word and its numbers; None if the rest of the line is not ``dimensions``
-    numbers.
+    """Split a line into a word and its numbers; return None if the rest of the line is not
+    ``dimensions`` numbers.
 
-    Words contain spaces in some GloVe files. If the end of such a word were a number, the line
-    would have too many numbers.
+    Words contain spaces in some GloVe files. If such a word ended in a number, the line would have
+    too many numbers.
     """
     word, *numbers = line.rsplit(None, dimensions) if line[:1].strip() else [b"", *line.split()]
     vector = _numbers(numbers)
@@ -275,8 +281,8 @@ def _split(line: bytes, dimensions: int) -> tuple[bytes, npt.NDArray[np.float32]
 
 
 def _numbers(texts: list[bytes]) -> npt.NDArray[np.float32] | None:
-    """Parse numbers; None if there are none, or one is not a number. A number that is too large
-    becomes infinite, and the caller refuses it.
+    """Parse numbers. Return None if there are no numbers, or if one is not a number. A number that
+    is too large becomes infinite, and the caller refuses it.
     """
     try:
         with np.errstate(over="ignore"):
@@ -292,18 +298,20 @@ def _binary_rows(file: VectorFile, start: bytes, stream: Any) -> Iterator[Entry]
     for number in range(1, file.size + 1):
         if len(buffer) < width + WORD_LIMIT:
             buffer += stream.read(2**20)
-        while buffer[:1] == b"\n":  # the original program ends every vector with one
+        while (
+            buffer[:1] == b"\n"
+        ):  # the original program of word2vec ends every vector with a line feed
             del buffer[:1]
         end = buffer.find(b" ", 0, WORD_LIMIT)
         if end < 0 or len(buffer) < end + 1 + width:
             is_truncated = end >= 0 or len(buffer) < WORD_LIMIT
-            problem = "truncated" if is_truncated else "no end of the word is found"
+            problem = "truncated" if is_truncated else "the end of the word is missing"
             raise file.fault(number, f"{problem}, of {file.size:,} words; fetch the file again")
         vector = np.frombuffer(bytes(buffer[end + 1 : end + 1 + width]), dtype="<f4")
         yield number, bytes(buffer[:end]), vector, 0
         del buffer[: end + 1 + width]
     if buffer.strip(b"\n") or stream.read(1):
-        raise file.fault(file.size, "more follows after the words that the header names")
+        raise file.fault(file.size, "more bytes follow after the words that the header states")
 
 
 def _parquet(path: Path) -> tuple[VectorFile, Iterator[Entry]]:
@@ -311,12 +319,12 @@ def _parquet(path: Path) -> tuple[VectorFile, Iterator[Entry]]:
     kinds = {field.name: field.type for field in table.schema_arrow}
     if not pa.types.is_string(kinds.get("word")) or not _is_vector(kinds.get("vector")):
         raise RequestError(
-            f"{shown(path)}: a table without the columns word (text) and vector (list of numbers)"
+            f"{shown(path)}: the table lacks the columns word (text) and vector (list of numbers)"
         )
     if "count" in kinds and not pa.types.is_integer(kinds["count"]):
-        raise RequestError(f"{shown(path)}: the column count does not hold whole numbers")
+        raise RequestError(f"{shown(path)}: the column count must hold whole numbers")
     if not table.metadata.num_rows:
-        raise RequestError(f"{shown(path)}: a table without rows")
+        raise RequestError(f"{shown(path)}: the table has no rows")
     first = next(table.iter_batches(1, columns=["vector"])).column(0)[0].as_py()
     file = VectorFile(path, "parquet", len(first or ()))
     columns = [name for name in ("word", "vector", "count") if name in kinds]
@@ -339,7 +347,7 @@ def _table_rows(file: VectorFile, batches: Iterable[pa.RecordBatch]) -> Iterator
             raise file.fault(number, "a word, a number or a count is missing")
         if len(vector) != file.dimensions:
             raise file.fault(
-                number, f"{len(vector)} numbers; the rows before have {file.dimensions}"
+                number, f"{len(vector)} numbers, but {file.dimensions} in the rows before"
             )
         with np.errstate(over="ignore"):
             yield number, word.encode(), np.array(vector, dtype=np.float32), count

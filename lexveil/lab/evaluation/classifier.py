@@ -14,13 +14,13 @@ from lexveil.lab.evaluation.ngrams import MIN_TEXTS, CountedTexts, Ngrams, colum
 
 
 class TfidfLogistic:
-    """TF-IDF and logistic regression of scikit-learn over precomputed n-gram counts.
+    """TF-IDF features and logistic regression of scikit-learn, from precomputed n-gram counts.
 
     Features: n-grams that occur in at least ``MIN_TEXTS`` of the training texts; (1 + ln tf)·idf
     with smoothed idf, texts scaled to length 1. Loss: multinomial logistic with an L2 penalty (C =
-    1), in which all classes weigh the same, as in macro F1: otherwise, with few texts and unequal
-    classes, the classifier would learn to predict the most frequent class. The optimizer is L-BFGS
-    from 0, to a gradient of 1e-4 or 1000 steps.
+    1). All classes have the same weight, as in macro F1, because otherwise, with few texts and
+    unequal classes, the classifier would learn to predict the most frequent class. The optimizer is
+    L-BFGS, which starts at 0 and stops at a gradient of 1e-4 or after 1000 steps.
     """
 
     def __init__(self, seed: int) -> None:
@@ -78,11 +78,11 @@ class Linear:
     pairs of neighbours.
 
     Punctuation is a feature because a policy may keep it, and then it reveals something about the
-    author. Layout and capitals are no features: rewritten texts have none of their own, so features
-    learnt from those of clean texts would mislead the classifier.
+    author. Layout and capitals are no features: rewritten texts do not preserve them, so a
+    classifier that learnt them from clean texts would be misled.
 
     The loss has one minimum, so order and seed change scores by rounding only. Memory grows with
-    features × classes; texts that share no feature at all give the most frequent class.
+    features × classes. Texts without any feature get the most frequent class. The n-grams of
     ``CountedTexts`` are not counted again.
     """
 

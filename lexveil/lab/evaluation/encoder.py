@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from lexveil.base.types import Floats, Vectors
 from lexveil.core.text.encode import Lexicon, encode
 
-TEXTS_AT_A_TIME = 4096  # texts at a time
+TEXTS_AT_A_TIME = 4096  # texts that are encoded at a time
 
 
 class TfidfMean:
@@ -18,13 +18,14 @@ class TfidfMean:
     among texts.
 
     The weight of a word is tf · idf, where tf is the number of its occurrences in the text and idf
-    = ln((1 + n) / (1 + df)) + 1. df is the number of texts that contain it, out of the n texts
-    given to ``fit``: the clean ones, so that one weight serves original and privatized texts. This
-    is the smoothed idf of scikit-learn.
+    = ln((1 + n) / (1 + df)) + 1, the smoothed idf of scikit-learn. n is the number of texts given
+    to ``fit``, and df is the number of those texts that contain the word. ``fit`` gets the clean
+    texts, so that original and privatized texts have the same weights.
 
-    The encoder ignores the order of words, and with the mechanism's own embedding its vectors are
-    those to which noise was added. So it measures how much of a bag of words is preserved, and its
-    figures cannot be compared with those of papers that use a sentence encoder.
+    The encoder ignores the order of words. With the mechanism's own embedding, noise was added to
+    the same vectors that the encoder averages. The encoder therefore measures how much of a bag of
+    words is preserved, and its figures cannot be compared with those of papers that use a sentence
+    encoder.
 
     Attributes:
         idf: (V,) float64.
@@ -61,8 +62,8 @@ class TfidfMean:
         """Return the weighted mean vector of each text, in blocks of texts."""
         encoded = np.zeros((len(texts), self.vectors.shape[1]), dtype=np.float32)
         for start in range(0, len(texts), TEXTS_AT_A_TIME):
-            # The weights have the vectors' type: a product of two types would copy all vectors for
-            # every block.
+            # The weights have the vectors' type, because a product of two types would copy all
+            # vectors for every block.
             weights = (self._counts(texts[start : start + TEXTS_AT_A_TIME]) * self.idf).astype(
                 np.float32
             )

@@ -1,5 +1,6 @@
-"""Models of the evaluation: the encoder of each data set, the language model, and attack models,
-which are a folder per data set with the weights and biases of each layer, without pickles.
+"""Models of the evaluation: the encoder of each data set, the language model, and the attack
+models. The attack models of a data set are a folder with the weights and biases of each layer,
+without pickles.
 """
 
 from __future__ import annotations
@@ -29,14 +30,16 @@ def load_models(settings: EvaluationParams) -> Models:
     """Load the models that params.yaml names under evaluation.
 
     Raises:
-        MissingArtifactError: if a model of this project was not made.
+        MissingArtifactError: if a model of this project does not exist yet.
         RequestError: if an external model cannot be read.
     """
     return Models(_encoder(settings), _language_model(settings))
 
 
 def _encoder(settings: EvaluationParams) -> Callable[[Sequence[str]], Encoder]:
-    """Return a function that makes the encoder of a data set from its clean texts."""
+    """Return a function that builds the encoder of a data set from the clean texts of the data
+    set.
+    """
     back_end = ENCODERS[settings.encoder]
     if settings.encoder == TfidfMean.name:
         space = load_embedding("word")
@@ -71,7 +74,7 @@ def load_attackers(dataset: str) -> list[PaperAttacker]:
     """Return the attack models of one data set, in the order of their training.
 
     Raises:
-        MissingArtifactError: if they were not trained.
+        MissingArtifactError: if the models do not exist yet.
     """
     folder = require(paths.ATTACKERS / dataset, STAGE)
     weights, biases = (

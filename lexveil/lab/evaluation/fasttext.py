@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 from lexveil.base.errors import RequestError
 from lexveil.lab.evaluation.ngrams import TOKEN
 
-# Prefix of class labels. No token begins with it, since a token is letters and digits, or one other
-# mark; so no text can contain a label.
+# Prefix of class labels. No token begins with it, because a token is letters and digits, or one
+# other mark; so no text can contain a label.
 LABEL = "#="
 
 EPOCHS = 20
@@ -20,15 +20,15 @@ PAIRS = 2_000_000  # hash buckets for pairs of neighbours
 
 
 class FastText:
-    """fastText's supervised mode, through floret (explosion's fork of it).
+    """fastText's supervised mode, through floret (explosion's fork of fastText).
 
     Source: Joulin et al. (2017), with 10 dimensions, pairs of neighbours, and the largest of the
     learning rates in the paper; 20 epochs as in TEM section 5. TEM has 300 dimensions that start
-    from GloVe and are trained by Adam in batches of 64; here vectors start at random, and are
-    trained one text at a time with a falling rate, as in Joulin et al.
+    from GloVe and are trained by Adam in batches of 64. This class starts from random vectors, and
+    trains one text at a time with a falling rate, as Joulin et al. do.
 
-    Words and marks are those of the classifier ``linear``, in lower case. Training uses one thread,
-    because the result of several threads depends on their timing.
+    Words and marks are the same as in the classifier ``linear``, in lower case. Training uses one
+    thread, because the result of several threads depends on their timing.
     """
 
     name: ClassVar[str] = "fasttext"
@@ -43,9 +43,9 @@ class FastText:
             import floret
         except ModuleNotFoundError:
             raise RequestError(
-                "classifier fasttext needs the package floret, which is made for Python 3.11 "
-                "and 3.12 only; run with "
-                "one of these, or choose another in params.yaml: evaluation.classifier"
+                "classifier fasttext needs the package floret, which exists for Python 3.11 "
+                "and 3.12 only; use one of these versions, or choose another classifier in "
+                "params.yaml: evaluation.classifier"
             ) from None
         self._library = floret
         self.seed = seed

@@ -1,8 +1,8 @@
 """Frontier of runs that no other run beats in both utility and privacy, and the choice of a run
 within limits.
 
-A larger utility is better, and a smaller attack (an attacker's success). Both are estimates: each
-has a standard error.
+Larger utility is better; smaller attack (an attacker's success) is better. Both are estimates with
+a standard error.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Estimate:
 
     Attributes:
         mean: in the unit of its measure.
-        standard_error: standard error of the mean; 0 if it is not known.
-        degrees: degrees of freedom of the standard error; infinite where it does not come from
+        standard_error: standard error of the mean; 0 if it is unknown.
+        degrees: degrees of freedom of the standard error; infinite if it does not come from
             repetitions.
     """
 
@@ -51,10 +51,11 @@ class Estimate:
         )
 
     def asked_of(self, n: int) -> Estimate:
-        """Add the error of evaluating only ``n`` documents, which repetitions do not show.
+        """Return the estimate with the added error of evaluating only ``n`` documents, which
+        repetitions do not show.
 
-        The two errors are independent and add up as squares, their degrees of freedom by the
-        formula of Welch and Satterthwaite.
+        The two errors are independent: their squares add up, and the formula of Welch and
+        Satterthwaite gives the degrees of freedom.
         """
         return self.with_variance(share_error(self.mean, n) ** 2)
 
@@ -75,11 +76,11 @@ class Estimate:
 
 
 def share_error(share: float, n: int) -> float:
-    """Return the standard error of a share observed in n documents; 1.96 times it is half of
-    Agresti and Coull's (1998) 95% interval.
+    """Return the standard error of a share observed in n documents; 1.96 times this error is half
+    of Agresti and Coull's (1998) 95% interval.
 
-    Macro F1 is treated as a share of right answers, which it nearly is where classes have the same
-    size. Unlike √(p(1-p)/n), the error is not 0 where all answers were right.
+    Macro F1 is treated as a share of right answers, which it nearly is if classes have the same
+    size. Unlike √(p(1-p)/n), the error is not 0 if all answers were right.
     """
     moved = (share * n + 2) / (n + 4)
     return float(np.sqrt(moved * (1 - moved) / (n + 4)))
@@ -87,8 +88,8 @@ def share_error(share: float, n: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One run: its label, its utility and the success of attacks on it; also by document, where
-    that is known.
+    """One run: its label, its utility, the success of attacks on it, and both measures by document
+    if they are known.
     """
 
     label: str
@@ -115,12 +116,13 @@ class Paired:
         """Return the greatest difference of the two means that chance explains, one-sided at
         CONFIDENCE.
 
-        The paired differences have two errors, added as in ``Estimate.asked_of``: that of the
-        trainings, and that of the documents. The error of n documents is √((Σd² + 1)/m −
-        (Σd/m)²)/√m with m = n + 2: each run is credited with half a document more that it alone
-        classifies correctly (Agresti and Min 2005), so that equal results do not give a margin of
-        0. Documents that both runs have right or both have wrong add nothing, so this margin is
-        smaller than that of independent runs.
+        The paired differences have two errors, which are added as in ``Estimate.asked_of``: the
+        error of the trainings and the error of the documents. The error of n documents is √((Σd² +
+        1)/m − (Σd/m)²)/√m with m = n + 2: each run is credited with half a document more that it
+        alone classifies correctly (Agresti and Min 2005), so that equal results do not give a
+        margin of
+        0. Documents that both runs classify correctly, or both wrongly, add nothing, so this margin
+        is smaller than the margin of independent runs.
 
         Raises:
             ParameterError: if the two runs have different documents or trainings.
@@ -131,8 +133,8 @@ class Paired:
             or not len(self.right)
         ):
             raise ParameterError(
-                "runs of other documents or trainings have no paired difference; `lexveil "
-                "run` makes what is stale"
+                "runs of different documents or trainings have no paired difference; `lexveil "
+                "run` renews stale runs"
             )
         trainings = Estimate.of((self.each - other.each).tolist())
         differences = self.right - other.right
@@ -144,12 +146,11 @@ class Paired:
 def standings(points: Sequence[Point]) -> list[Standing]:
     """Return the standing of each of n points.
 
-    ``frontier``: no other point has at least its utility and at most its attack, with one of the
-    two better. ``dominated``: some point is better in both by more than chance explains (CONFIDENCE
-    for each of the two comparisons, by paired differences where both points have them, else by
-    Welch's t; comparisons of many runs are not corrected for their number). ``undecided``: some
-    point has better means, but not significantly. Without standard errors this third case does not
-    occur.
+    ``frontier``: every other point has lower utility or higher attack, or equals this point in
+    both. ``dominated``: some point is better in both by more than chance explains (CONFIDENCE for
+    each of the two comparisons, by paired differences if both points have them, else by Welch's t;
+    comparisons of many runs are not corrected for their number). ``undecided``: some point has
+    better means, but not significantly; without standard errors this case does not occur.
     """
     better = np.ones((len(points), len(points)), dtype=np.bool_)  # [i, j]: j beats i
     surely = better.copy()
@@ -170,10 +171,10 @@ def standings(points: Sequence[Point]) -> list[Standing]:
 
 
 def indistinguishable(points: Sequence[Point]) -> Flags:
-    """Return (n, n): whether chance alone may explain the differences of two points, in utility and
-    in attack.
+    """Return (n, n) flags: whether chance alone may explain the differences of two points in
+    utility and in attack.
 
-    Each comparison is at CONFIDENCE: by paired differences where both points have them, else by
+    Each comparison is at CONFIDENCE: by paired differences if both points have them, else by
     Welch's t.
     """
     same = np.ones((len(points), len(points)), dtype=np.bool_)
@@ -184,14 +185,16 @@ def indistinguishable(points: Sequence[Point]) -> Flags:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """Runs that fit the limits.
+    """Runs that keep the limits.
 
     Attributes:
         fitting: the runs whose means keep the limits, the best first.
         sure: the runs of ``fitting`` that also keep the limits with their margins of error, in the
             same order.
-        nearest: if no run fits, the run that misses the limits by least; a statement, not advice.
-        shortfall: amount by which the means of ``nearest`` miss the limits, both added up; else 0.
+        nearest: if no run keeps the limits, the run that misses them by least; it is not
+            recommended.
+        shortfall: sum of the amounts by which the means of ``nearest`` miss the limits; 0 if some
+            run keeps them.
     """
 
     fitting: tuple[Point, ...]
@@ -211,8 +214,8 @@ def recommend(
     """Choose a run within limits.
 
     Among the runs that keep all limits, the run with the lowest attack is best; if only attack is
-    limited, the run with the highest utility. Ties go to the better other measure, then to the
-    first label.
+    limited, the run with the highest utility is best. A tie is decided by the other measure, then
+    by the first label.
 
     Args:
         points: the runs.
@@ -250,10 +253,10 @@ def recommend(
 
 
 def _measures(points: Sequence[Point]) -> Iterator[tuple[Floats, Floats]]:
-    """Yield for utility and then for attack the gains (n, n), [i, j]: value j minus value i, and
-    the margins that chance explains.
+    """Yield two arrays for utility, then two for attack: the gains (n, n), where [i, j] is value j
+    minus value i, and the margins that chance explains.
 
-    The margin of two means is that of their paired difference, or Welch's t, at CONFIDENCE.
+    The margin of two means is the margin of their paired difference, or Welch's t, at CONFIDENCE.
     """
     for estimates, paired in (
         ([point.utility for point in points], [point.paired_utility for point in points]),

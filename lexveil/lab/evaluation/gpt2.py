@@ -11,7 +11,7 @@ from lexveil.base.errors import RequestError
 from lexveil.core.language_models.base import PerplexityScores
 from lexveil.core.language_models.local_model import load, one_thread, read_model
 
-# tokens at a time: each has one float32 score per word, of which GPT-2 has 50,257
+# tokens of a batch: each token has one float32 score per word, and GPT-2 has 50,257 words
 TOKENS_OF_A_BATCH = 2048
 
 
@@ -19,8 +19,8 @@ class Gpt2:
     """A causal model of transformers, read from a local folder; nothing is downloaded.
 
     Each text begins with the start token, so that its first token is predicted too. A text longer
-    than the model's input is read in windows, each of which begins half a window after the previous
-    one: every token is predicted once, from at least half a window, or from all tokens before it.
+    than the model's input is read in windows that overlap by half: each token is predicted once,
+    from at least half a window, or from all tokens before it.
 
     Source: CLMLDP section 5 (GPT-2); the paper does not say how it cut long texts.
 
@@ -43,10 +43,9 @@ class Gpt2:
         self._model = model.eval()
         if model.config.bos_token_id is None:
             raise RequestError(
-                f"{folder} (params.yaml: evaluation.gpt2_model): the model has no mark of a "
-                "new text (bos_token_id in "
-                "config.json), from which a first token could be predicted; give a model of "
-                "the kind of GPT-2"
+                f"{folder} (params.yaml: evaluation.gpt2_model): config.json has no start token "
+                "(bos_token_id), which is needed to predict the first token; give a model like "
+                "GPT-2"
             )
         self.start = int(model.config.bos_token_id)
         self.window = int(model.config.max_position_embeddings)
@@ -54,8 +53,8 @@ class Gpt2:
     def score(self, texts: Sequence[str]) -> PerplexityScores:
         """Score each text, in batches of windows of similar length.
 
-        A model of bytes knows every token, so none is unknown. The last digits of a score depend on
-        the other texts in its batch.
+        The model's tokens are made of bytes, so no token is unknown. The last digits of a score
+        depend on the other texts in its batch.
         """
         log_sum = np.zeros(len(texts))
         n_tokens = np.zeros(len(texts), dtype=np.int64)
@@ -81,8 +80,8 @@ class Gpt2:
         return PerplexityScores(log_sum, n_tokens, np.zeros(len(texts), dtype=np.int64))
 
     def _starts(self, n_ids: int) -> list[tuple[int, int]]:
-        """Return the start of each window, and the number of its first tokens that are not
-        predicted in it: the start token, or tokens of the window before.
+        """Return for each window its start and the number of its first tokens that it does not
+        predict: the start token, or tokens that the previous window predicts.
         """
         if n_ids < 2:
             return []

@@ -21,7 +21,7 @@ from lexveil.base.types import Floats, Ids
 from lexveil.core.mechanisms.deniability import draw_replacements
 from lexveil.core.mechanisms.registry import Mechanism
 
-WORDS_AT_A_TIME = 256  # words whose distributions are held at a time
+WORDS_AT_A_TIME = 256  # number of words whose distributions are in memory at a time
 
 
 class Tradeoff(NamedTuple):
@@ -39,7 +39,7 @@ def measure(
     rng: np.random.Generator,
     n_draws: int = 100,
 ) -> Tradeoff:
-    """Return E and L of a mechanism, computed where its distribution has a closed form, else
+    """Return E and L of a mechanism, computed exactly if its distribution has a closed form, else
     estimated from draws.
 
     Figures 2 and 3 of the source are means of 100 runs.
@@ -73,11 +73,11 @@ def of_draws(drawn: Ids, labels: Ids, prior: Floats) -> Tradeoff:
     """Estimate E and L from replacements of each of W words, ``drawn`` (W, n_draws), at least 2
     draws.
 
-    The adversary guesses the word of each draw, and knows the distribution from all other draws. If
-    it also used the draw that it guesses, an output that occurred once would reveal its word, and
-    the error would come out far too small (0.76 instead of 0.91 with 100 draws of TEM on 4,837
-    words). An output of no other draw counts as guessed. The remaining bias shrinks with n_draws,
-    and has either sign.
+    The adversary guesses the word behind each draw, and knows the distribution from all other
+    draws. If the adversary also used the guessed draw itself, an output that occurred once would
+    reveal its word, and the estimated error would be far too small (0.76 instead of 0.91 with 100
+    draws of TEM on 4,837 words). An output that no other draw has counts as guessed. The remaining
+    bias shrinks with n_draws, and may have either sign.
     """
     n_words, n_draws = drawn.shape
     loss = float(prior @ (labels[drawn] != labels[:, None]).mean(axis=1))
@@ -85,7 +85,7 @@ def of_draws(drawn: Ids, labels: Ids, prior: Floats) -> Tradeoff:
     output, word = np.divmod(pairs, n_words)
     joint = prior[word] * count / n_draws
     same = prior[word] * (count - 1) / (n_draws - 1)
-    # Without other words behind an output, the difference of sums would leave a rounding error.
+    # If no other word has this output, the difference of sums would leave a rounding error.
     n_words_behind = np.bincount(output[joint > 0], minlength=n_words)[output]
     others = np.where(n_words_behind > 1, np.bincount(output, joint, n_words)[output] - joint, 0.0)
     seen = same + others

@@ -14,8 +14,8 @@ class MiniLm:
     """all-MiniLM-L6-v2 through sentence-transformers, on the CPU, from an installed package;
     nothing is downloaded.
 
-    Source: CLMLDP section 5, Table 1; 1-Diffractor Table 2. It reads the first 256 word pieces of a
-    text.
+    Source: CLMLDP section 5, Table 1; 1-Diffractor Table 2. The model reads the first 256 word
+    pieces of a text.
     """
 
     name = "minilm"
@@ -24,7 +24,7 @@ class MiniLm:
         """Load the model.
 
         Raises:
-            RequestError: naming the extra, if the model is not installed.
+            RequestError: if the model is not installed; the message names the extra.
         """
         what = f"encoder {self.name}"
         load("torch", what)
@@ -41,7 +41,7 @@ class MiniLm:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return vectors of length 1; a vector of zeros for a text that is empty or white space."""
-        # One text more, so that the result has two dimensions even for no texts.
+        # One text more, so that the result has two dimensions even if there are no texts.
         with one_thread():
             encoded = self._model.encode(
                 [*texts, ""], normalize_embeddings=True, show_progress_bar=False

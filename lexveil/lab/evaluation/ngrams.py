@@ -23,7 +23,9 @@ from scipy.sparse import csr_array
 from lexveil.base.types import Ids
 
 TOKEN = re.compile(r"\w+|[^\w\s]")
-MIN_TEXTS = 2  # least number of training texts that contain an n-gram for it to be a feature
+MIN_TEXTS = (
+    2  # smallest number of training texts that must contain an n-gram for it to be a feature
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,8 @@ class Ngrams:
 
     Attributes:
         words: (w,) the distinct words and marks.
-        columns: (m,) int64, ascending: the n-gram that each column counts. A word has its number in
-            ``words``; a pair of numbers i, j has w + w·i + j.
+        columns: (m,) int64, ascending: the n-gram that each column counts. A word is its row in
+            ``words``; a pair of the rows i, j is w + w·i + j.
     """
 
     words: pa.StringArray
@@ -83,8 +85,8 @@ class CountedTexts(Sequence[str]):
 
     @classmethod
     def each(cls, *collections: Sequence[str]) -> list[Self]:
-        """Count several collections of texts by the same n-grams; a collection that is given twice
-        is counted once.
+        """Count several collections of texts by the same n-grams; a collection that occurs twice is
+        counted once.
         """
         distinct = {id(texts): texts for texts in collections}
         ngrams, counts = Ngrams.counted([text for texts in distinct.values() for text in texts])
@@ -113,7 +115,7 @@ class CountedTexts(Sequence[str]):
 
 
 def take(texts: Sequence[str], rows: Ids) -> Sequence[str]:
-    """Return the texts at ``rows``, in this order, with their counts if they have some."""
+    """Return the texts at ``rows``, in this order, with their counts if ``texts`` has counts."""
     return (
         texts.take(rows)
         if isinstance(texts, CountedTexts)
@@ -129,7 +131,7 @@ def _tokens(texts: Sequence[str]) -> tuple[pa.StringArray, Ids]:
 
 
 def _keys(numbers: Ids, sizes: Ids, n_words: int) -> tuple[Ids, Ids]:
-    """Return each n-gram of n texts as a number, and its text; tokens with number -1
+    """Return each n-gram of n texts as a number, and the row of its text; tokens with number -1
     form no n-gram.
     """
     text_of = np.repeat(np.arange(len(sizes)), sizes)
@@ -149,7 +151,9 @@ def _matrix(row_of: Ids, column_of: Ids, shape: tuple[int, int]) -> csr_array:
 
 
 def columns_of(counts: csr_array, is_column: npt.NDArray[np.bool_]) -> csr_array:
-    """Select the columns for which ``is_column`` (m,) is true. Indexing, which sorts, is slower."""
+    """Select the columns for which ``is_column`` (m,) is true. Indexing would sort, and be
+    slower.
+    """
     number = np.cumsum(is_column) - 1
     inside = is_column[counts.indices]
     ends = np.concatenate([[0], np.cumsum(inside)])[counts.indptr]

@@ -26,8 +26,8 @@ class BackEnd(Generic[T]):
     """One entry of a table of back ends.
 
     Attributes:
-        make: builds the back end from the arguments that its docstring names. It imports its
-            libraries only when it is called.
+        make: builds the back end; the comment above each table names the arguments. The function
+            imports its libraries only when it is called.
         parameter: parameter of section ``evaluation`` that names the folder of the model, which
             ``make`` takes as ``folder``; None if the back end needs no folder.
     """
@@ -36,8 +36,8 @@ class BackEnd(Generic[T]):
     parameter: str | None = None
 
     def maker(self, settings: object) -> Callable[..., T]:
-        """Return ``make``, bound to the folder that ``settings`` (section ``evaluation``) names, if
-        it needs one.
+        """Return ``make``. If it needs a folder, it is bound to the folder that ``settings``
+        (section ``evaluation``) names.
         """
         return (
             partial(self.make, folder=getattr(settings, self.parameter))
@@ -52,16 +52,17 @@ CLASSIFIERS: dict[str, BackEnd[Classifier]] = {
     "fasttext": BackEnd(FastText),
     "transformer": BackEnd(Transformer, "transformer_model"),
 }
-# tfidf_mean is built from words, vectors and clean texts; the others take no arguments.
+# tfidf_mean is built from words, vectors and clean texts; other encoders take no arguments.
 ENCODERS: dict[str, BackEnd[Encoder]] = {
     "tfidf_mean": BackEnd(TfidfMean.fit),
     "minilm": BackEnd(MiniLm),
 }
-# kneser_ney is built from n-grams and words (artifacts/language_models.py); the others take no such
-# arguments.
+# kneser_ney is built from n-grams and words (artifacts/language_models.py); other language models
+# take no such arguments.
 LANGUAGE_MODELS: dict[str, BackEnd[LanguageModel]] = {
     "kneser_ney": BackEnd(NgramModel),
     "gpt2": BackEnd(Gpt2, "gpt2_model"),
 }
-# Language models of adversaries, besides the n-grams of the corpus; they take no arguments.
+# Language models that adversaries may use besides the n-grams of the corpus; they take no
+# arguments.
 READER_MODELS: dict[str, BackEnd[PieceModel]] = {"smollm2": BackEnd(SmolLm2)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-DECIMALS = 9  # decimals of written numbers: the last bits of a float are not meaningful
+DECIMALS = 9  # decimals of written numbers: the last bits of a float carry no information
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,9 @@ class ClassificationScores:
 
     Attributes:
         accuracy: share of right predictions.
-        micro_f1: F1 over all decisions; with one class per text it equals accuracy.
+        micro_f1: F1 over all decisions; equals accuracy if each text has one class.
         macro_f1: mean of the F1 of each class that is true or predicted; a class that is never
-            right has 0.
+            predicted correctly has F1 0.
     """
 
     accuracy: float
@@ -42,8 +42,8 @@ def score(truth: Sequence[str], predicted: Sequence[str]) -> ClassificationScore
     names, numbers = np.unique(np.array([*truth, *predicted], dtype=object), return_inverse=True)
     right = numbers[:n][numbers[:n] == numbers[n:]]
     share = len(right) / n
-    # F1 of each class is 2·tp / (2·tp + fp + fn); the denominator is the number of times that the
-    # class is true plus the number of times that it is predicted.
+    # F1 of each class is 2·tp / (2·tp + fp + fn); the denominator is the number of texts of the
+    # class plus the number of predictions of the class.
     f1 = 2 * np.bincount(right, minlength=len(names)) / np.bincount(numbers)
     return ClassificationScores(share, share, float(f1.mean()))
 
@@ -52,7 +52,7 @@ def majority(learnt: Sequence[str], truth: Sequence[str]) -> ClassificationScore
     """Return the majority-class baseline: the scores of always predicting the most frequent class
     of ``learnt``, ties by name.
 
-    A classifier that is no better has learnt nothing from the texts.
+    A classifier that does not beat this baseline has learnt nothing from the texts.
     """
     counts = Counter(learnt)
     best = min(counts, key=lambda name: (-counts[name], name))
@@ -84,8 +84,8 @@ def rounded(value: float) -> float | None:
 
 
 def half_width(n: int) -> float:
-    """Return half of the 95% interval of a share of one half, observed in n
-    documents: 1.96·√(1/4n).
+    """Return half of the width of the 95% interval of a share of one half, observed in n documents:
+    1.96·√(1/4n).
     """
     return 1.96 * math.sqrt(0.25 / n)
 
@@ -93,8 +93,8 @@ def half_width(n: int) -> float:
 def relative_gain(
     utility_private: float, utility_clean: float, attack_private: float, attack_clean: float
 ) -> float | None:
-    """Return RG = U_p/U_o − P_p/P_o: above 0 if the attacker loses a larger share of its score than
-    the task (CLMLDP Table 4).
+    """Return the relative gain RG = U_p/U_o − P_p/P_o, which is above 0 if the attacker loses a
+    larger share of its score than the task does (CLMLDP Table 4).
 
     Args:
         utility_private: U_p, score of the task on rewritten texts.
@@ -103,7 +103,7 @@ def relative_gain(
         attack_clean: P_o, score of an attacker on clean texts.
 
     Returns:
-        RG in [−P_p/P_o, U_p/U_o]; None where a score on clean texts is 0.
+        RG in [−P_p/P_o, U_p/U_o]; None if a score on clean texts is 0.
     """
     if not utility_clean or not attack_clean:
         return None

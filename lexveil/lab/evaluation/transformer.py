@@ -9,19 +9,19 @@ from typing import Any, ClassVar, Self
 from lexveil.core.language_models.base import SEPARATOR
 from lexveil.core.language_models.local_model import load, load_transformers, one_thread, read_model
 
-MOST_TOKENS = 256  # tokens of a text, or of both texts of a pair
+MOST_TOKENS = 256  # largest number of tokens of a text, or of both texts of a pair
 TEXTS_OF_A_BATCH = 8
 RATE = 5e-5
 EPOCHS = 1
 
 
 class Transformer:
-    """A model of transformers, read from a local folder and trained by its Trainer; nothing is
-    downloaded.
+    """A model of transformers, read from a local folder and trained by transformers' Trainer;
+    nothing is downloaded.
 
-    Source: CLMLDP section 5.1: DeBERTa-v3-base, input of 256, one epoch, else the defaults of the
-    Trainer, which are written out here because they change: AdamW, batches of 8, a learning rate of
-    5e-5 that falls linearly to 0.
+    Source: CLMLDP section 5.1: DeBERTa-v3-base, input of 256 tokens, one epoch. All other settings
+    are the Trainer's defaults, which this module states because they change between versions:
+    AdamW, batches of 8, a learning rate of 5e-5 that falls linearly to 0.
 
     The Trainer uses a GPU if there is one. On the CPU, one thread computes.
     """
@@ -44,7 +44,8 @@ class Transformer:
         what = f"classifier {self.name}"
         transformers = load_transformers(what)
         torch = load("torch", what)
-        load("accelerate", what)  # the Trainer would report it missing late, with its own message
+        # Checked now: the Trainer would report the missing package late, with its own message.
+        load("accelerate", what)
         self._names = sorted(set(classes))
         number = {name: i for i, name in enumerate(self._names)}
         transformers.set_seed(self.seed)  # the classification layer starts at random
@@ -79,7 +80,7 @@ class Transformer:
                 train_dataset=examples,
                 data_collator=transformers.DataCollatorWithPadding(self._tokenizer),
             )
-            # this callback would write to the run's log
+            # this callback of transformers would write to the run's log
             self._trainer.remove_callback(transformers.PrinterCallback)
             self._trainer.train()
         return self
@@ -93,7 +94,7 @@ class Transformer:
         return [self._names[best] for best in scores.argmax(axis=1)]
 
     def _encoded(self, texts: Sequence[str]) -> list[dict[str, object]]:
-        """Return each text as model input; a text with SEPARATOR is a pair."""
+        """Return each text as model input; a text that contains SEPARATOR is a pair."""
         longest = min(MOST_TOKENS, self._tokenizer.model_max_length)
         pairs = (text.split(f" {SEPARATOR} ", 1) for text in texts)
         return [dict(self._tokenizer(*pair, truncation=True, max_length=longest)) for pair in pairs]

@@ -1,4 +1,4 @@
-"""Hashes of files: those of the files as they are now, and those that DVC's cache recorded earlier.
+"""Hashes of the present files, and hashes that DVC's cache recorded earlier.
 
 DVC names a file by the md5 of its bytes, and a folder by the md5 of a list of its files, with the
 suffix `.dir`.
@@ -31,7 +31,7 @@ def _object(listing: Mapping[str, str]) -> bytes:
 
 
 def below(listing: Mapping[str, str], prefix: str) -> Listing:
-    """Return the part of a listing that is inside one of its folders."""
+    """Return the files of a listing that lie in one folder."""
     return {
         path.removeprefix(f"{prefix}/"): md5
         for path, md5 in listing.items()
@@ -40,8 +40,8 @@ def below(listing: Mapping[str, str], prefix: str) -> Listing:
 
 
 def within(folder: str, listing: Mapping[str, str]) -> Listing:
-    """Return a listing by paths in the project. The listing of a single file has one entry, named
-    "".
+    """Return a listing with paths relative to the project. A listing of a single file has one
+    entry, named "".
     """
     return {
         f"{folder}/{inside}" if inside else folder: md5 for inside, md5 in sorted(listing.items())
@@ -57,13 +57,13 @@ def file_md5(file: Path) -> str:
 class Files:
     """Files of the project, by paths relative to the project.
 
-    Create this object before DVC switches to another revision: it keeps the work tree and the cache
-    of that time.
+    Create this object before DVC switches to another revision: the object keeps the work tree and
+    the cache of the time of its creation.
 
     Args:
         repo: the DVC project of the work tree.
-        trust: whether to trust DVC's hash of a file whose size and times have not changed since DVC
-            hashed it; otherwise all files are read.
+        trust: whether to trust DVC's hash of a file if its size and times have not changed since
+            DVC hashed it; otherwise all files are read.
     """
 
     def __init__(self, repo: Repo, trust: bool = True) -> None:
@@ -101,8 +101,8 @@ class Files:
         return listing
 
     def _recorded(self, path: str, md5: str | None) -> Listing | None:
-        """List the files of a folder, or the single file, that had this hash; None if neither the
-        cache nor the work tree has that content.
+        """List the files of a folder, or the single file, that had this hash. Return None if
+        neither the cache nor the work tree has that content.
         """
         if md5 is None or not md5.endswith(".dir"):
             return {"": md5} if md5 else None
@@ -112,8 +112,8 @@ class Files:
         return self.now(path) if self.md5(path) == md5 else None
 
     def cached_listing(self, md5: str) -> Listing | None:
-        """List the files of a folder from DVC's cache; None if the cache has no list, or a modified
-        one.
+        """List the files of a folder from DVC's cache. Return None if the cache has no list, or a
+        modified one.
         """
         try:
             entries = json.loads(Path(self._cache.oid_to_path(md5)).read_bytes())

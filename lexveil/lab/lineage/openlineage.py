@@ -1,10 +1,10 @@
-"""OpenLineage events of a run, for catalogues such as Marquez or DataHub; off unless lexveil.toml
-asks for them.
+"""OpenLineage events of a run, for catalogues such as Marquez or DataHub; disabled unless
+lexveil.toml enables them.
 
-There is one job for the flow and one for each stage that runs; run ids are those of Prefect.
-Datasets are the outputs of stages and the parts of data/, by their paths in the project, with DVC's
-hash as version and the columns of Parquet files. Events contain no text, no parameter and no path
-of this machine.
+There is one job for the flow and one for each stage that runs; run ids are Prefect's. Datasets are
+the outputs of stages and the parts of data/, by their paths in the project, with DVC's hash as
+version and the columns of Parquet files. Events contain no text, no parameter and no path of this
+machine.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 PRODUCER = "urn:lexveil"
 FLOW = "build"
 PATIENCE = 5.0  # timeout of the endpoint in seconds
-API_KEY = (
-    "OPENLINEAGE_API_KEY"  # the client's own variable: a key does not belong into lexveil.toml
-)
+# The client's own environment variable: a key does not belong into lexveil.toml.
+API_KEY = "OPENLINEAGE_API_KEY"
 
 ENDED = {
     "ran": "COMPLETE",
@@ -44,14 +43,14 @@ ENDED = {
 
 
 class Events:
-    """Sender of events. After an endpoint refuses an event, no more are sent to it; a refusal never
-    fails a run.
+    """Sender of events. After an endpoint refuses an event, the sender stops; a refusal never fails
+    a run.
 
     Args:
         target: a file to which one event per line is appended, or the address of a server.
         flow_run: id of the flow run in Prefect.
-        graph: stages of the project, which tell the maker of each dataset.
-        warn: is called once if events cannot be delivered.
+        graph: stages of the project, from which the maker of each dataset is known.
+        warn: function that is called once if events cannot be delivered.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class Events:
         self._send("START", FLOW, self._flow_run)
 
     def end(self, state: str, message: str = "") -> None:
-        """Send the end of the flow, with one of the states of a stage."""
+        """Send the end of the flow; ``state`` is one of the states of a stage."""
         self._send(ENDED[state], FLOW, self._flow_run, message=message)
 
     def stage_begins(self, stage: Stage, run: str) -> None:
@@ -95,7 +94,7 @@ class Events:
                 self._gone = True
                 why = " ".join(str(error).split())[:200]
                 self._warn(
-                    f"no OpenLineage events from here on: {self._target} does not take them ({why})"
+                    f"no more OpenLineage events are sent: {self._target} refused one ({why})"
                 )
 
     def _event(self, kind: str, job: str, run: str, stage: Stage | None, message: str) -> Any:
@@ -159,8 +158,8 @@ class Events:
 
 
 def _transport(target: str) -> Transport:
-    # Use the transports without ``OpenLineageClient``, which would read settings from the user's
-    # home and from the environment, and look up the git remote.
+    # Use the transports directly. ``OpenLineageClient`` would read settings from the user's home
+    # and from the environment, and look up the git remote.
     if target.startswith(("http://", "https://")):
         from openlineage.client.transport.http import ApiKeyTokenProvider, HttpConfig, HttpTransport
 

@@ -1,10 +1,10 @@
 """Provenance of the entries of dvc.lock: the Prefect run, the commit and the libraries that made
 each result. See docs/how-to/lineage.md.
 
-.provenance.json stands beside dvc.lock and is committed with it. DVC does not read it, so it makes
-nothing stale and changes no artifact. Each entry names, by a hash, the entry of dvc.lock to which
-it belongs. An entry of dvc.lock that another command wrote therefore has no provenance, and never
-gets the provenance of another run.
+.provenance.json lies beside dvc.lock and is committed with it. DVC does not read it, so it makes
+nothing stale and changes no artifact. Each entry of .provenance.json contains a hash of the entry
+of dvc.lock to which it belongs. An entry of dvc.lock that another command wrote therefore has no
+provenance, and never gets the provenance of another run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from lexveil.base.runtime.tables import read_object
 from lexveil.lab.lineage.results import Environment, LockEntry, Provenance, RunRecord
 
 PROVENANCE = Path(".provenance.json")
-# provenance of every run on this machine: DVC may restore results of any of them
+# provenance of every run on this machine, because DVC may restore the results of any run
 KEPT = STATE / "provenance"
 SCHEMA = 1
 
@@ -41,11 +41,11 @@ RECORDS = ("dvc.lock", "dvc.yaml", "params.yaml", "lexveil.toml", "data.dvc", PR
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Origin of the results of one run.
+    """Prefect run and commit that made some results.
 
     Attributes:
         flow_run: id of the flow run in Prefect.
-        flow_run_name: name of the flow run in Prefect, for people.
+        flow_run_name: name of the flow run in Prefect.
         commit: commit of the code; None without git.
         committed: whether the code equals that commit; None without git.
     """
@@ -58,8 +58,8 @@ class Origin:
 
 @cache
 def environment() -> Environment:
-    """Return Python, platform and every installed package with its version; stages run in the same
-    environment.
+    """Return Python, platform and every installed package with its version. All stages of a run
+    share this environment.
     """
     packages = {package.metadata["Name"].lower(): package.version for package in distributions()}
     return {
@@ -85,14 +85,15 @@ def lock_entries(text: str) -> dict[str, LockEntry]:
 
 
 def own_entries() -> dict[str, LockEntry]:
-    """Return the stages of the project's dvc.lock by name; see :func:`lock_entries`."""
+    """Return the stages of the project's dvc.lock by name; empty if the file is truncated."""
     return lock_entries(LOCKFILE.read_text(encoding="utf-8")) if LOCKFILE.exists() else {}
 
 
 def entries_with(names: Iterable[str]) -> dict[str, LockEntry]:
-    """Return the named stages of dvc.lock while stages run; empty if they do not appear.
+    """Return the named stages of dvc.lock while stages run; empty if dvc.lock does not get them in
+    time.
 
-    DVC may be writing the file in place at this moment, so an incomplete file is read again.
+    DVC may be writing the file at this moment, so an incomplete file is read again.
     """
     wanted = sorted(set(names))
     for _ in range(20):
@@ -104,8 +105,8 @@ def entries_with(names: Iterable[str]) -> dict[str, LockEntry]:
 
 
 def keep(stage: str, origin: Origin, task_run: str | None) -> None:
-    """Store on this machine which run made the entry of ``stage`` in dvc.lock. Call this after the
-    stage has run.
+    """Record on this machine which run made the entry of ``stage`` in dvc.lock. Call this function
+    after the stage has run.
     """
     entry = entries_with([stage]).get(stage)
     if entry is None:
@@ -125,7 +126,7 @@ def keep(stage: str, origin: Origin, task_run: str | None) -> None:
 
 
 def settle() -> None:
-    """Update .provenance.json from dvc.lock. Call this when no DVC process is writing."""
+    """Update .provenance.json from dvc.lock. Call this function when no DVC process is writing."""
     entries = own_entries()
     before = read_object(PROVENANCE)
     stages: dict[str, RunRecord] = {}

@@ -27,8 +27,9 @@ RECORD = ".record.json"
 
 
 def record_beside(file: Path) -> Path | None:
-    """Return the record of a file that `lexveil privatize` wrote, or of another file beside that
-    file; None if there is no record.
+    """Return the privacy record of a file: the record next to an output of `lexveil privatize`. For
+    another file that `lexveil privatize` wrote next to the output, return the same record. Return
+    None if there is no record.
     """
     for ending in ("", RECORD, ".statement.txt", ".operator.json", ".tokens.parquet"):
         record = file.with_name(file.name.removesuffix(ending) + RECORD)
@@ -46,7 +47,8 @@ def read_record(file: Path) -> ReleaseRecord:
     record = read_object(file)
     if not {"mode", "made_with", "guarantee"} <= record.keys():
         raise RequestError(
-            f"{file} is no privacy record of `lexveil privatize`; put this file's record next to it"
+            f"{file} is not a privacy record of `lexveil privatize`; put the record of the "
+            "output next to the output"
         )
     return cast(ReleaseRecord, record)
 
@@ -57,8 +59,8 @@ class Search:
 
     Attributes:
         files: hashes of files in the cache and the work tree.
-        hashed: sha256 by md5 of each file that was read so far; None if its content is not on this
-            machine.
+        hashed: sha256 by md5 of each file that was read so far; None if the content of the file is
+            not on this machine.
     """
 
     files: Files
@@ -102,7 +104,7 @@ class Search:
 
 def locks(repo: Repo, revision: str | None = None) -> Iterator[tuple[str | None, dict[str, str]]]:
     """Yield path and md5 of all outputs in dvc.lock, for the work tree and for every commit that
-    changed it.
+    changed dvc.lock.
 
     Args:
         revision: read this revision only; None reads the work tree and all commits.
@@ -147,10 +149,10 @@ def released(
 
     Args:
         file: the file, inside or outside the project.
-        record_file: the record beside it, see ``record_beside``.
+        record_file: the privacy record of the file, as ``record_beside`` returns it.
         revision: search this git revision only; None searches the work tree, then all commits,
             newest first.
-        trust: see ``Files``.
+        trust: whether to trust DVC's stored hashes, as in ``Files``.
 
     Raises:
         RequestError: if ``record_file`` is not a privacy record.
@@ -193,8 +195,8 @@ def is_of_packaged_model(record: ReleaseRecord) -> bool:
 
 
 def _of_packaged_model(file: Path, record: ReleaseRecord) -> Lineage:
-    """Return the lineage of a file that was made with an installed model, which no stage of a graph
-    made.
+    """Return the lineage of a file that was made with an installed model. No stage of a graph made
+    such a model.
     """
     known = {name: [file] for name, file in files_named(record["made_with"]).items()}
     known[CARD_IN_RECORDS] = kept_cards()
@@ -219,8 +221,8 @@ def _of_packaged_model(file: Path, record: ReleaseRecord) -> Lineage:
 def _made_with(
     record: ReleaseRecord, matches: Mapping[str, tuple[str, str | None, str | None]]
 ) -> list[MadeWith]:
-    """Return the artifacts that a record names. An artifact that matches a file of the project has
-    the path, md5 and stage of that file.
+    """Return the artifacts that a record names, with path, md5 and stage if an artifact matches a
+    file of the project.
     """
     made_with: list[MadeWith] = []
     for name, hashed in record["made_with"].items():

@@ -1,4 +1,4 @@
-"""Rendering of lineage as text for people, and as JSON."""
+"""Formatting of lineage as text, and as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from lexveil.lab.lineage.results import (
     RunRecord,
 )
 
-ELSEWHERE = "of the bank whose bank.json has this sha256; a record does not say where it is"
+ELSEWHERE = (
+    "from the bank whose bank.json has this sha256; a record does not state the place of the bank"
+)
 
 
 def as_json(result: Lineage | ChainVerification) -> Iterator[str]:
@@ -47,11 +49,7 @@ def as_text(lineage: Lineage) -> Iterator[str]:
 def _release(lineage: Lineage) -> Iterator[str]:
     model = lineage["record"].get("model")
     packaged = model is not None and model["version"] is not None
-    nowhere = (
-        "not in the model that is installed here"
-        if packaged
-        else "in no dvc.lock that is known here"
-    )
+    nowhere = "not in the installed model" if packaged else "in no known dvc.lock"
     if model is not None:
         version = f" {model['version']}" if packaged else ""
         yield f"  model    {model['name']}{version}  sha256 {model['sha256']}"
@@ -73,7 +71,7 @@ def _entry(entry: ChainEntry) -> Iterator[str]:
         yield f"  param    {name} = {value}"
     for item in entry["inputs"]:
         by = f"  from {item['made_by']}" if item["made_by"] else ""
-        since = "  (made again since)" if item["as_made"] is False else ""
+        since = "  (made again since this stage read it)" if item["as_made"] is False else ""
         yield f"  input    {item['path']}  {item['md5']}{by}{since}"
     for output in entry["outputs"]:
         since = "" if output["unchanged"] else "  (changed since)"
@@ -82,7 +80,10 @@ def _entry(entry: ChainEntry) -> Iterator[str]:
     for source in entry["sources"] or ():
         yield f"  source   {source['path']}  {source['md5']}"
     if entry["command"] is None and entry["sources"] is None:
-        yield "  source   the files are not known here; `dvc fetch data.dvc` brings their list"
+        yield (
+            "  source   DVC's cache does not have the list of files; `dvc fetch data.dvc` "
+            "fetches it"
+        )
 
 
 def _environment(name: str, environment: Environment) -> Iterator[str]:
@@ -104,8 +105,8 @@ def _privacy(record: Mapping[str, Any] | None) -> Iterator[str]:
 def _made(record: RunRecord | None) -> Iterator[str]:
     if record is None:
         yield (
-            "  made     by a run that is not recorded: not `lexveil run`, or "
-            ".provenance.json is of another time"
+            "  made     by a run without a record: not by `lexveil run`, or .provenance.json "
+            "belongs to other results"
         )
         return
     yield f"  made     {record['at']}, environment {record['environment']}"

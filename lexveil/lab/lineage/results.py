@@ -1,4 +1,6 @@
-"""Results of lineage, verification and garbage collection, in the form of their JSON."""
+"""Types of the results of lineage, verification and garbage collection, with the fields of their
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ class LockedPath(TypedDict):
 
 
 class LockEntry(TypedDict, total=False):
-    """Entry of a stage in dvc.lock, as far as this package reads it."""
+    """Entry of a stage in dvc.lock; only the fields that this package reads."""
 
     deps: list[LockedPath]
     outs: list[LockedPath]
@@ -36,7 +38,8 @@ class RunRecord(TypedDict):
         entry: hash of the entry in dvc.lock.
         at: time of the run, UTC.
         flow_run, flow_run_name, task_run: ids and name in Prefect.
-        commit, committed: commit of the code, and whether the code equals it; None without git.
+        commit, committed: commit of the code, and whether the code equals that commit; None without
+            git.
         environment: key of an ``Environment``.
     """
 
@@ -66,7 +69,7 @@ class StageInput(TypedDict):
             ``.dir``.
         made_by: the stages that made the input; None for code and data.
         as_made: whether the input equals the latest result of those stages; None if DVC's cache
-            does not tell.
+            does not have the necessary list.
     """
 
     path: str
@@ -76,7 +79,7 @@ class StageInput(TypedDict):
 
 
 class StageOutput(TypedDict):
-    """An output of a stage; ``unchanged`` says whether the file now equals the recorded one."""
+    """An output of a stage; ``unchanged`` is true if the present file equals the recorded one."""
 
     path: str
     md5: str | None
@@ -88,9 +91,9 @@ class ChainEntry(TypedDict):
 
     Attributes:
         command: command of the stage; None for data.
-        sources: data files that the chain reads; None if DVC's cache does not tell.
+        sources: data files that the chain reads; None if DVC's cache does not have their list.
         privacy: privacy record of a run that rewrote documents.
-        made: the run that made the outputs; None if this was not `lexveil run`.
+        made: the run that made the outputs; None if the outputs were not made by `lexveil run`.
     """
 
     stage: str
@@ -116,8 +119,8 @@ class MadeWith(TypedDict):
 
 
 class ReleaseRecord(TypedDict):
-    """Privacy record of a written file, as far as lineage reads it; see
-    lexveil.core.accounting.record for the whole record.
+    """Fields of a privacy record that lineage reads; lexveil.core.accounting.record defines the
+    whole record.
     """
 
     mode: str
@@ -132,14 +135,14 @@ class Lineage(TypedDict):
 
     Attributes:
         artifact: path of the artifact or file.
-        at: the git revision that was asked for, None for the work tree; for a written file, the
-            newest commit that has all of its artifacts, or most of them if none has all.
-        commit: commit of that time; for the work tree, the commit on which it is based; None
+        at: the requested git revision, None for the work tree; for a written file, the newest
+            commit that has all of its artifacts, or most of them if none has all.
+        commit: commit of that revision; for the work tree, the commit on which it is based; None
             without git.
         committed: whether dvc.lock and dvc.yaml equal that commit; None without git.
         chain: stages from the maker of the artifact down to the data.
         environments: environments of the runs that made the chain.
-        md5, stage: hash and stage of an artifact; the hash is None if DVC's cache does not tell.
+        md5, stage: hash and stage of an artifact; the hash is None if DVC's cache does not have it.
         record, made_with: record and artifacts of a written file.
     """
 
@@ -174,8 +177,8 @@ class Finding(TypedDict):
             a privacy record names.
         state: "same": it equals the record; "committed": code that equals the record in ``commit``
             and was changed since; "absent": the file does not exist, so it cannot differ;
-            "unknown": DVC's cache does not tell the earlier content; "changed": it differs, in
-            ``files`` (None if DVC's cache does not tell the earlier files).
+            "unknown": DVC's cache does not have the earlier content; "changed": it differs, in
+            ``files`` (None if DVC's cache does not have the list of the earlier files).
     """
 
     kind: Kind
@@ -187,7 +190,7 @@ class Finding(TypedDict):
 
 
 class ChainVerification(TypedDict):
-    """Comparison of an artifact and of its chain of stages with the records; ``holds`` says that
+    """Comparison of an artifact and of its chain of stages with the records; ``holds`` is true if
     there is no difference.
     """
 

@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The records in dvc.lock and data.dvc at one time, and the present files.
+    """The records in dvc.lock and data.dvc at one revision, and the present files.
 
     Attributes:
-        graph: stages of that time.
+        graph: stages of that revision.
         nodes: DVC's stages, by name.
-        outputs: every output of a stage or of data.dvc: path -> (stage, md5), the md5 is None if
+        outputs: every output of a stage or of data.dvc: path -> (stage, md5); the md5 is None if
             the stage had not run.
         files: hashes of files in the cache and the work tree.
         origins: the run that made the latest results of a stage, if it is known; see
             lexveil.lab.lineage.provenance.
-        environments: libraries of these runs.
-        commit: commit of that time; for the work tree, the commit on which it is based; None
+        environments: environments of these runs.
+        commit: commit of that revision; for the work tree, the commit on which it is based; None
             without git.
-        committed: whether the records equalled that commit; None without git.
+        committed: whether the records equal that commit; None without git.
     """
 
     graph: StageGraph
@@ -61,14 +61,14 @@ class History:
     committed: bool | None
 
     def listing(self, out: str) -> Listing | None:
-        """List the files of an output at the time of its making, by their paths in the project;
-        None if the list is not known.
+        """List the files that an output had when its stage wrote it, by their paths in the project;
+        None if DVC's cache does not have the list.
         """
         listing = self.files.recorded(out, self.outputs[out][1])
         return None if listing is None else within(out, listing)
 
     def makers(self, path: str) -> list[str]:
-        """Return the outputs that are ``path``, contain it, or lie in it."""
+        """Return the outputs that equal ``path``, contain it, or lie in it."""
         return [
             out
             for out in self.outputs
@@ -79,7 +79,8 @@ class History:
         """Return the recorded hash of an output, of a file or folder inside one, or of a folder
         with several outputs.
 
-        The hash is None if no stage makes the path, or DVC's cache does not tell.
+        The hash is None if no stage makes the path, or DVC's cache does not have the list of its
+        folder.
         """
         if path in self.outputs:
             return self.outputs[path][1]
@@ -101,10 +102,10 @@ def history(revision: str | None = None, trust: bool = True) -> Iterator[History
 
     Args:
         revision: a commit, tag or branch; None reads the work tree.
-        trust: see ``Files``.
+        trust: whether to trust DVC's stored hashes, as in ``Files``.
 
     Raises:
-        RequestError: if there is no such revision, or DVC cannot read the project of that time.
+        RequestError: if there is no such revision, or DVC cannot read the project of that revision.
     """
     from dvc.repo.brancher import switch
     from dvc.scm import NoSCM, RevError, resolve_rev
@@ -154,15 +155,15 @@ def lineage(artifact: Path, revision: str | None = None) -> Lineage:
         revision: a git revision; None reads the work tree.
 
     Raises:
-        RequestError: if no stage makes the artifact, or it has not been made yet, or its run was
+        RequestError: if no stage makes the artifact, its stage has not run yet, its run was
             skipped, or there is no such revision.
     """
     with history(revision) as known:
         owner = owner_of(known, artifact)
         if owner not in made_stages(known, ancestors(known.graph, [owner])):
             raise RequestError(
-                f"{artifact} is of a run that was skipped, because its level of recovery is out of "
-                "reach; the file itself says why, and there is nothing to trace"
+                f"{artifact} belongs to a run that was skipped, because its level of recovery "
+                "is out of reach; the file itself states the reason, and has no lineage"
             )
         return {
             "artifact": artifact.as_posix(),
@@ -177,8 +178,8 @@ def lineage(artifact: Path, revision: str | None = None) -> Lineage:
 
 
 def chain(known: History, owners: Sequence[str]) -> list[ChainEntry]:
-    """Return the chain of all stages that ``owners`` need, the owners included, and without the
-    stages of runs that were skipped.
+    """Return the chain of all stages that ``owners`` need, including the owners, without the stages
+    of runs that were skipped.
     """
     names = made_stages(known, ancestors(known.graph, owners))
     read = {dep.as_posix() for name in names for dep in known.graph.stages[name].deps}
@@ -186,14 +187,14 @@ def chain(known: History, owners: Sequence[str]) -> list[ChainEntry]:
 
 
 def environments(known: History, owners: Sequence[str]) -> dict[str, Environment | None]:
-    """Return the environments of the runs that made the chain of ``owners``; see ``chain``."""
+    """Return the environments of the runs that made the chain of ``owners``."""
     names = ancestors(known.graph, owners)
     used = sorted({known.origins[name]["environment"] for name in names if name in known.origins})
     return {name: known.environments.get(name) for name in used}
 
 
 def owner_of(known: History, artifact: Path) -> str:
-    """Return the stage that made ``artifact``: an output, or a file or folder inside one.
+    """Return the stage that made ``artifact``, which is an output, or a file or folder inside one.
 
     Raises:
         RequestError: if there is no such stage, or it has not run.
@@ -213,12 +214,14 @@ def owner_of(known: History, artifact: Path) -> str:
             f"{artifact} is a folder with outputs of several stages; name one, such as {inside}"
         )
     raise RequestError(
-        f"{artifact} is not made by any stage of dvc.yaml; outputs are listed by `dvc stage list`"
+        f"{artifact} is not made by any stage of dvc.yaml; `dvc stage list` lists the outputs"
     )
 
 
 def ancestors(graph: StageGraph, names: Sequence[str]) -> list[str]:
-    """Return ``names`` and all stages that they need, each after every stage that needs it."""
+    """Return ``names`` and all stages that they need; each stage comes after every stage that needs
+    it.
+    """
     wanted = set(names)
     for stage in reversed(graph.stages.values()):
         if stage.name in wanted:
@@ -227,8 +230,8 @@ def ancestors(graph: StageGraph, names: Sequence[str]) -> list[str]:
 
 
 def made_stages(known: History, names: Sequence[str]) -> list[str]:
-    """Return the stages except the stages of runs of the grid that were skipped: the stages of
-    their texts, and the stages of figures about these texts.
+    """Return the stages without those of skipped runs of the grid, which are the stages that
+    rewrite the run's texts and the stages that measure these texts.
     """
     skipped = {
         name.partition("@")[2]
@@ -298,7 +301,7 @@ def _entry(known: History, name: str, read: set[str]) -> ChainEntry:
 
 
 def _sources(known: History, outs: list[str], read: set[str]) -> list[LockedPath] | None:
-    """List the data files that the chain read."""
+    """List the data files that the chain read; None if DVC's cache does not have the list."""
     sources: list[LockedPath] = []
     for out in outs:
         listing = known.listing(out)
@@ -311,13 +314,13 @@ def _sources(known: History, outs: list[str], read: set[str]) -> list[LockedPath
 
 
 def lies_in(path: str, folders: Iterable[str]) -> bool:
-    """Return whether a path is one of these files or folders, or lies in one."""
+    """Return whether a path equals one of these files or folders, or lies in one."""
     return any(f"{path}/".startswith(f"{folder}/") for folder in folders)
 
 
 def privacy_record(known: History, outs: list[str]) -> dict[str, object] | None:
-    """Return the privacy record in the outputs of a run, as it was made; None if there is none. See
-    lexveil.core.accounting.record.
+    """Return the privacy record in the outputs of a run, as its stage wrote the record; None if
+    there is none. lexveil.core.accounting.record defines the record.
     """
     for out in outs:
         if (paths.ARTIFACTS / "private") in Path(out).parents:
@@ -338,15 +341,13 @@ def _artifact_md5(known: History, artifact: Path) -> str | None:
     md5 = known.hash_of(path)
     (out,) = known.makers(path)
     if md5 is None and known.listing(out) is not None:
-        raise RequestError(
-            f"{artifact} is not among the files that made up {out} when its stage last ran"
-        )
+        raise RequestError(f"{artifact} was not in {out} when its stage last ran")
     return md5
 
 
 def code_state() -> tuple[str | None, bool | None]:
-    """Return the commit of the code here, and whether the files equal that commit; None, None
-    without git.
+    """Return the commit of the present code, and whether the files equal that commit. Return (None,
+    None) without git.
     """
     with open_repo() as repo:
         commit, changed = _changes(repo)
@@ -359,8 +360,8 @@ def _commit(repo: Repo) -> tuple[str | None, bool | None]:
 
 
 def _changes(repo: Repo, untracked: bool = False) -> tuple[str | None, set[str] | None]:
-    """Return the commit (None if there is none yet), and the files that differ from it (None
-    without git).
+    """Return the present commit (None if there is none yet), and the files that differ from it
+    (None without git).
     """
     from dvc.scm import NoSCM
     from scmrepo.exceptions import SCMError

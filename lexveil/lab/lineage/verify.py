@@ -41,15 +41,13 @@ def verify(artifact: Path, revision: str | None = None) -> ChainVerification:
         revision: git revision of the records; None for the work tree.
 
     Raises:
-        RequestError: if no stage makes the artifact, or the artifact has not been made or does not
-            exist.
+        RequestError: if no stage makes the artifact, its stage has not run, or the artifact does
+            not exist.
     """
     with history(revision, trust=False) as known:
         owner = owner_of(known, artifact)
         if known.files.md5(artifact.as_posix()) is None:
-            raise RequestError(
-                f"{artifact} is not there; `dvc checkout` or `dvc pull` brings it back"
-            )
+            raise RequestError(f"{artifact} is missing; `dvc checkout` or `dvc pull` restores it")
         return _report(artifact, revision, list(_findings(known, [owner])))
 
 
@@ -95,7 +93,9 @@ def _changed(
 
 
 def _own(record_file: Path, record: ReleaseRecord) -> Iterator[Finding]:
-    """Compare output and token log with the hashes in the record and in the operator's report."""
+    """Compare output and token log with the hashes in the privacy record and in the operator's
+    report.
+    """
     file = record_file.with_name(record_file.name.removesuffix(".record.json"))
     report = file.with_name(f"{file.name}.operator.json")
     written = dict(record.get("output", {}))
@@ -135,7 +135,9 @@ def _findings(known: History, owners: Sequence[str]) -> Iterator[Finding]:
 
 
 def _output(known: History, name: str, out: str, read: set[str] | None) -> Finding:
-    """Compare an output with its hash; of data only the files that the chain reads."""
+    """Compare an output with its recorded hash; of data, compare only the files that the chain
+    reads.
+    """
     kind: Kind = "output" if read is None else "source"
     now = within(out, known.files.now(out))
     if not now:
@@ -157,7 +159,7 @@ def _output(known: History, name: str, out: str, read: set[str] | None) -> Findi
 
 
 def _link(known: History, name: str, path: str, md5: str | None) -> Finding:
-    """Compare the input that a stage read with the latest result of the stages before it."""
+    """Compare the input that a stage read with the latest result of the stage that makes it."""
     current = known.hash_of(path)
     if current is None:
         return _finding("link", path, name, "unknown")
@@ -183,11 +185,12 @@ def _code(known: History, name: str, path: str, md5: str | None) -> Finding:
 
 
 def _made_with(known: History, name: str, record: Mapping[str, Any]) -> Iterator[Finding]:
-    """Compare the artifacts that a privacy record names with the results of the stages before."""
+    """Compare the artifacts that a privacy record names with the results of the earlier stages."""
     wanted = ancestors(known.graph, [name])
     outs = {out: md5 for out, (maker, md5) in known.outputs.items() if md5 and maker in wanted}
     matches = Search(known.files).find(record, outs)
-    complete = all(known.files.md5(out) for out in outs)  # else content is absent here
+    # Otherwise some content is not on this machine.
+    complete = all(known.files.md5(out) for out in outs)
     for file in record["made_with"]:
         if file in matches:
             yield _finding("record", matches[file][0], name, "same")
@@ -200,11 +203,11 @@ def _made_with(known: History, name: str, record: Mapping[str, Any]) -> Iterator
 
 
 CHANGED: dict[Kind, str] = {
-    "output": "is not what {stage} made",
-    "source": "is not what data.dvc names",
-    "code": "is neither here nor in the run's commit what {stage} ran with",
+    "output": "differs from the output of {stage}",
+    "source": "differs from data.dvc",
+    "code": "differs from the code that {stage} ran, in the work tree and in the run's commit",
     "link": "was made again since {stage} read it",
-    "record": "is not what the privacy record of {stage} names",
+    "record": "differs from the hash in the privacy record of {stage}",
 }
 
 PLURAL: dict[Kind, str] = {
@@ -221,7 +224,7 @@ def as_text(report: ChainVerification) -> Iterator[str]:
     findings = report["findings"]
     yield (
         f"{report['artifact']}: "
-        f"{'everything that is here is' if report['holds'] else 'NOT'} as recorded"
+        f"{'all existing files are' if report['holds'] else 'some files are NOT'} as recorded"
     )
     for finding in findings:
         if finding["state"] == "changed":
@@ -231,16 +234,16 @@ def as_text(report: ChainVerification) -> Iterator[str]:
             yield f"  CHANGED  {finding['path']}: {difference}"
             if finding["files"] is None and finding["kind"] == "output":
                 yield (
-                    "           which of its files DVC's cache does not tell; `dvc fetch` "
-                    "brings the list"
+                    "           DVC's cache does not have the list of its files; `dvc fetch` "
+                    "fetches it"
                 )
             for file in finding["files"] or ():
                 yield f"           {file['how']:8} {file['path']}"
     for state, text in (
         ("same", "as recorded"),
-        ("committed", "code changed since, as recorded in the run's commit"),
-        ("absent", "not here, so nothing to compare"),
-        ("unknown", "not known here what was recorded"),
+        ("committed", "changed since, but as recorded in the run's commit"),
+        ("absent", "missing, so not compared"),
+        ("unknown", "not compared, because DVC's cache lacks the record"),
     ):
         kinds = [finding["kind"] for finding in findings if finding["state"] == state]
         if kinds:

@@ -1,1 +1,3 @@
-"""Packaged models: selection of tokens from a corpus, the model card, and scales for purposes."""
+"""Construction of packaged models: selection of tokens from a corpus, the model card, and scales
+for purposes.
+"""

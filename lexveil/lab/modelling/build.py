@@ -33,7 +33,7 @@ from lexveil.lab.data import data_store
 from lexveil.lab.data.model_verification import verify_folder
 
 STAGE = "package_model"
-# records the files behind data/, so that a second call resumes
+# file with the hashes of the texts behind data/, so that a second call resumes
 TAKEN = Path(".lexveil/model-corpus.json")
 SPLIT = Path(".lexveil/model-sources")
 DEFAULT = Path(__file__).parent / "default.yaml"
@@ -42,11 +42,11 @@ DEFAULT = Path(__file__).parent / "default.yaml"
 def prepare_project(
     work: Path, recipe: Recipe, corpus: Sequence[Path], say: Callable[[str], None]
 ) -> None:
-    """Turn ``work`` into a project of the texts and parameters. Data of the project stay unchanged
-    if they were made of the same texts.
+    """Turn ``work`` into a project with the given texts and parameters. Data of the project stay
+    unchanged if they were made from the same texts.
 
     Raises:
-        RequestError: naming the file and line, or the parameter, of the first fault.
+        RequestError: with the file and line, or the parameter, of the first fault.
     """
     template = yaml.safe_load((paths.TEMPLATE / paths.PARAMS).read_text(encoding="utf-8"))
     raw, params = params_of(recipe, template, "the parameters of the model")
@@ -65,7 +65,7 @@ def prepare_project(
     }
     taken = work / TAKEN
     if taken.is_file() and json.loads(taken.read_text(encoding="utf-8")) == wanted:
-        say("the texts are those of the last time")
+        say("the texts are the same as in the last call")
         return
     try:
         data_store.use(data_store.DataRequest(_by_source(corpus, sources, work / SPLIT)), work)
@@ -75,8 +75,8 @@ def prepare_project(
 
 
 def _by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> Mapping[str, Path]:
-    """Return the texts of each source: the lines that name it, or, without named sources, the given
-    paths under names made from their file names.
+    """Return the texts of each source. If the recipe names sources, these are the lines that name
+    the source; otherwise each given path is a source, with a name made from the file name.
     """
     if sources:
         return split_by_source(corpus, sources, split)
@@ -92,7 +92,7 @@ def _by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> M
 
 def split_by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> dict[str, Path]:
     """Write the lines of JSON Lines files that name one of ``sources`` into one file per source, in
-    ``split``.
+    the folder ``split``.
 
     Raises:
         RequestError: if a file has another form, a line names no source, or a source has no line.
@@ -107,7 +107,7 @@ def split_by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path)
                         name = json.loads(line)["source"]
                     except (ValueError, KeyError, TypeError):
                         raise RequestError(
-                            f"{source.location(number)}: no JSON object with a field `source`"
+                            f"{source.location(number)}: is not a JSON object with a field `source`"
                         ) from None
                     if name not in sources:
                         continue
@@ -116,13 +116,14 @@ def split_by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path)
                     out[name].write(line if line.endswith(b"\n") else line + b"\n")
     if missing := sorted(set(sources) - set(out)):
         raise RequestError(
-            f"the corpus has no line of source {', '.join(missing)}, which the parameter file names"
+            f"the corpus has no line of source {', '.join(missing)}, but the parameter file "
+            "names it"
         )
     return {name: split / f"{name}.jsonl" for name in sorted(out)}
 
 
 def deliver(work: Path, out: Path) -> ModelCard:
-    """Copy the packaged model from ``work`` to ``out``, after a check of every number in it."""
+    """Check every number of the packaged model in ``work``, and copy the model to ``out``."""
     card = verify_folder(work / paths.PACKAGED)
     with atomic_directory(out) as partial:
         shutil.copytree(work / paths.PACKAGED, partial, dirs_exist_ok=True)
@@ -133,42 +134,44 @@ def check_target(out: Path, name: str, *, chosen: bool) -> None:
     """Refuse a target folder that exists and is no model, and a reserved model name.
 
     Args:
-        chosen: whether the caller chose the folder; then it may have the name of a model that
-            ships.
+        chosen: whether the caller chose the folder; the model may then have the name of a model
+            that ships.
 
     Raises:
         RequestError: if the folder or the name is refused.
     """
     if name == OWN:
-        raise RequestError(f"{OWN} is what the model of a project is called; choose another name")
+        raise RequestError(f"{OWN} always names the model of the project; choose another name")
     if not chosen and (paths.MODELS / name).is_dir():
         raise RequestError(f"{name} ships with Lexveil; choose another name, or {option('out')}")
     if out.exists() and not (out / CARD).is_file():
         raise RequestError(
-            f"{shown(out)}: exists and is no model; name another folder with {option('out')}"
+            f"{shown(out)}: exists and is not a model; name another folder with {option('out')}"
         )
 
 
 class Recipe(Section):
-    """Recipe of a model: the parameter file by which the model is built."""
+    """Recipe of a model: the content of the parameter file from which the model is built."""
 
     model: dict[str, object] = Field(description="section `model` of params.yaml")
     parameters: dict[str, object] = Field(
         {},
-        description="other sections of params.yaml; a key that is not named keeps its value there",
+        description=(
+            "other sections of params.yaml; a key that is not named keeps its value in params.yaml"
+        ),
     )
 
 
 def load_recipe(file: Path | None, name: str, changes: Mapping[str, str | None]) -> Recipe:
     """Load the recipe in ``file``; without a file, the recipe that ships for ``name``, or the
-    default one.
+    default recipe.
 
     Args:
         changes: values of ``model`` from the command line, which override the file's; None for keys
             that the command line does not set.
 
     Raises:
-        ParameterError: if the file is not a recipe, or is that of a model of another name.
+        ParameterError: if the file is not a recipe, or is the recipe of a model of another name.
         RequestError: if neither the file nor the command line names the licence.
     """
     shipped = paths.MODELS / f"{name}.yaml"
@@ -176,7 +179,7 @@ def load_recipe(file: Path | None, name: str, changes: Mapping[str, str | None])
     try:
         raw = yaml.safe_load(source.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ParameterError(f"{source}: there is no such file") from None
+        raise ParameterError(f"{source}: no such file") from None
     except (yaml.YAMLError, ValueError) as error:
         raise ParameterError(f"{source}{yaml_problem(error)}") from None
     recipe = validated(Recipe, raw, str(source))
@@ -191,7 +194,7 @@ def load_recipe(file: Path | None, name: str, changes: Mapping[str, str | None])
     )
     if "license" not in model:
         raise RequestError(
-            f"{option('license')} is missing: under which licence may the model be used?"
+            f"{option('license')} is missing: give the licence under which the model may be used"
         )
     return Recipe(model=model, parameters=recipe.parameters)
 
@@ -203,11 +206,11 @@ def params_of(
     the values of the recipe.
 
     Raises:
-        ParameterError: naming the key.
+        ParameterError: with the name of the key.
     """
     if moved := moved_keys(recipe.parameters):
         raise ParameterError(
-            f"{source}: {', '.join(moved)} decides no byte of the model; set it in "
+            f"{source}: {', '.join(moved)} does not change the model; set it in "
             f"{paths.CONFIGURATION} of the work folder"
         )
     raw = {

@@ -1,5 +1,5 @@
-"""Packaging of a project's training as one model folder: the tokens that passed the screens, their
-vectors, and the card.
+"""Packaging of a project's trained embedding as one model folder: the tokens that passed the
+screens, their vectors, and the card.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from lexveil.io.execution.stage_code import code_hashes
 from lexveil.lab.data.imported_models import two_orders
 from lexveil.lab.modelling.screening import Screened
 
-STREAM = "package_model"  # names the random streams
-N_TEXTS = 1000  # texts of the corpus on which the structure is measured
+STREAM = "package_model"  # name of the random streams
+N_TEXTS = 1000  # number of texts of the corpus on which the structure is measured
 TEXTS = "texts of the corpus that the model was trained on"
 LIBRARIES = ("duckdb", "gensim", "lexveil", "numpy", "pyarrow", "scipy")
 UNKNOWN_ORIGIN = "given by the builder of the model"
-SHOWN = 30  # sample collocations from the top, the middle and the threshold
+SHOWN = 30  # number of sample collocations from the top, from the middle and near the threshold
 
 
 def package(
@@ -119,7 +119,7 @@ def package(
 
 def sources_of(wanted: ModelParams, machine: MachineParams) -> list[CorpusSource]:
     """Return the documents and words of each source of the corpus, with the licence and origin that
-    ``wanted`` gives for it.
+    ``wanted`` states for the source.
     """
     kinds = read_table(paths.WORDS, "sample_corpus", ["word_id", "kind"])
     words = kinds.filter(pc.not_equal(kinds.column("kind"), "punctuation")).column("word_id")
@@ -201,8 +201,8 @@ def _quality(space: WordSpace, asked: Sequence[str]) -> dict[str, object]:
 
 
 def _some_collocations(space: WordSpace) -> dict[str, list[str]]:
-    """Return sample collocations: the most frequent, some of the middle, and those
-    that just passed.
+    """Return sample collocations: the most frequent, some from the middle, and some that just
+    passed the threshold.
     """
     tokens = [token for token in space.tokens if "_" in token]
     middle = max(0, len(tokens) // 2 - SHOWN // 2)

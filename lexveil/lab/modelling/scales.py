@@ -1,5 +1,5 @@
-"""Scales for purposes: built from words with scores, or trained on texts with labels; and shown to
-people.
+"""Scales for purposes: construction from words with scores, or from texts with labels; and their
+display.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from lexveil.io.formats.values import plain_value, text_value
 from lexveil.lab.evaluation.ngrams import Ngrams
 
 OF_WORDS = ("word", "score")
-# percentile of the weights that becomes score 1; the few larger weights are clipped
+# The weight at this percentile becomes score 1; the few larger weights are clipped.
 STRONGEST = 90
-SURPRISE = 3.0  # standard deviations above which a weight is not chance
-ENDS = 12  # words shown of each end
+SURPRISE = 3.0  # a weight of more standard deviations is not due to chance
+ENDS = 12  # number of words shown for each end
 
 
 class ShownScale(Result):
     """A scale, and its coverage of a model's words.
 
     Attributes:
-        public: Whether the author of the scale declares that no private text has a part in it.
+        public: Whether the author of the scale declares that it was made without private texts.
         words: Number of words of the vocabulary on the scale, whose score is not 0.
         share_of_tokens: Share of all tokens of the model's corpus that are on the scale.
         lowest: Frequent words at the lower end.
@@ -63,22 +63,20 @@ def build(
     """Build a scale from a file of words with scores, or of texts with labels, and write it.
 
     Args:
-        as_given: whether to keep only the words of the file, without predicted scores of words near
-            them in the space of the model.
-        is_public: whether no private text has a part in the file.
+        as_given: whether the scale has the words of the file only. Otherwise scores of other words
+            are predicted from words near them in the space of the model.
+        is_public: whether the file was made without private texts.
 
     Raises:
         RequestError: if the file cannot be read as either, does not have exactly two labels, or has
             no known word.
     """
     if output.suffix != SUFFIX or output.exists():
-        raise RequestError(
-            f"{output}: exists already, or is no name of a scale, which ends in {SUFFIX}"
-        )
+        raise RequestError(f"{output}: exists already, or its name does not end in {SUFFIX}")
     opened = as_source(source)
     if opened is None:
         raise RequestError(
-            f"{source}: there is no such file, or it is none of {known_endings('or')}"
+            f"{source}: no such file, or its name ends in none of {known_endings('or')}"
         )
     using = Model.load(name=model)
     space = using.embedding("S1")
@@ -92,15 +90,15 @@ def build(
             how = f"{len(texts):,} texts with labels"
         else:
             raise RequestError(
-                f"{source}: has neither the columns {' and '.join(OF_WORDS)} nor "
-                f"{text_column} and {label_column}; "
-                f"name others by {option('text_column')} and {option('label_column')}"
+                f"{source}: has neither the columns {' and '.join(OF_WORDS)} nor the columns "
+                f"{text_column} and {label_column}; name other columns by "
+                f"{option('text_column')} and {option('label_column')}"
             )
     there = {token: score for token, score in known.items() if token in {*space.tokens}}
     if len({*there.values()}) < 2:
         raise RequestError(
-            f"{source}: all words of the model would have the same score; is the file for another "
-            "language?"
+            f"{source}: all words of the model would have the same score; check that the file "
+            "has the language of the model"
         )
     scores = known if as_given else spread(space, there)
     write_purpose(
@@ -118,9 +116,9 @@ def _scored(rows: Iterator[InputRow], source: Source) -> Iterator[tuple[str, flo
             word = token_of(str(row.values["word"]))
             score = float(str(row.values["score"]))
         except (KeyError, TypeError, ValueError):
-            raise RequestError(f"{where}: must have a word and a score, a number") from None
+            raise RequestError(f"{where}: needs a word and a score, which is a number") from None
         if not -1 <= score <= 1:  # NaN, too
-            raise RequestError(f"{where}: the score must lie between -1 and 1")
+            raise RequestError(f"{where}: the score must be between -1 and 1")
         yield word, score
 
 
@@ -138,7 +136,8 @@ def _labelled(
             labels.append(label)
     if len(kinds := {*labels}) != 2:
         raise RequestError(
-            f"{source.shown}: column {label_column} has {len(kinds)} labels; a scale has two ends"
+            f"{source.shown}: column {label_column} has {len(kinds)} labels; a scale needs "
+            "exactly 2"
         )
     return texts, labels
 
@@ -149,10 +148,10 @@ def _trained(
     """Return the association of each word with the label, from -1 to 1: naive Bayes weights of the
     words whose weight is significant.
 
-    The weight is the logarithm of the odds of being in a text of either label, divided by its
-    standard deviation for the test (Monroe, Colaresi & Quinn 2008, eq. 15 to 22, with the prior of
-    Jeffreys). As many other words, the most frequent ones, get 0: predicting scores of more words
-    needs the middle of the scale, too.
+    The weight of a word is the difference of its log odds between the texts of the two labels,
+    divided by its standard deviation for the test (Monroe, Colaresi & Quinn 2008, eq. 15 to 22,
+    with the prior of Jeffreys). An equal number of other words, the most frequent ones, get 0,
+    because predicting scores of more words needs the middle of the scale, too.
     """
     ngrams, counts = Ngrams.counted(texts)
     single = np.flatnonzero(ngrams.columns < len(ngrams.words))
@@ -168,7 +167,7 @@ def _trained(
     surprise = np.abs(weights) / np.sqrt((1 / (with_word + 0.5)).sum(axis=0))
     tells = (surprise > SURPRISE) & is_word & ~np.isin(words, sorted(function_words))
     if not tells.any():
-        raise RequestError("no word of the texts says anything of their label")
+        raise RequestError("no word of the texts is significantly associated with a label")
     scores = np.where(
         tells, np.clip(weights / np.percentile(np.abs(weights[tells]), STRONGEST), -1, 1), 0.0
     ).round(2)
@@ -182,18 +181,18 @@ def _trained(
 
 
 def shown(name: str, model: str | None = None) -> ShownScale:
-    """Return a scale in the form that is shown to people.
+    """Return a scale with the facts that `lexveil purpose show` prints.
 
     Raises:
-        RequestError: if there is no scale of this name, or it tells none of the model's words
-            apart.
+        RequestError: if there is no scale of this name, or it gives all words of the model the same
+            score.
     """
     using = Model.load(name=f"{model or ''}+{name}")
     (purpose,) = using.purposes
     space = using.embedding("S1")
     scores = purpose.of(space.tokens)
     on = np.flatnonzero(scores)
-    # Among equal scores, frequent words come first, since tokens are ordered by frequency.
+    # Among equal scores, frequent words come first, because tokens are ordered by frequency.
     lowest, highest = (
         np.argsort(side, kind="stable")[:ENDS].tolist() for side in (scores, -scores)
     )
@@ -210,16 +209,16 @@ def shown(name: str, model: str | None = None) -> ShownScale:
 
 
 def as_text(scale: ShownScale) -> list[str]:
-    """Format the scale as lines for people."""
+    """Format the scale as lines of text."""
     origin = (
         "public"
         if scale.public
-        else f"not said to be public ({PUBLIC!r} is missing): refused in a release"
+        else f"not declared public ({PUBLIC!r} is missing), so a release refuses it"
     )
     return [
         f"{scale.name}: {origin}; sha256 {scale.sha256[:12]}",
-        f"{scale.words:,} words of the model {scale.model} are on it, "
-        f"{scale.share_of_tokens:.1%} of its corpus",
+        f"{scale.words:,} words of the model {scale.model} are on the scale, "
+        f"{scale.share_of_tokens:.1%} of the tokens of its corpus",
         f"lower end: {', '.join(scale.lowest)}",
         f"upper end: {', '.join(scale.highest)}",
     ]

@@ -1,5 +1,5 @@
-"""Screening of a project's corpus for its model: document counts by SQL, then the screens, by lists
-of words.
+"""Screening of a project's corpus for its model: document counts by SQL, then the screens, which
+are lists of words.
 
 The lists come from packages that only the build needs, and from files beside this module.
 """
@@ -24,8 +24,9 @@ from lexveil.io.config import MachineParams, ModelParams
 from lexveil.io.execution import duckdb_session
 
 LINES = pa.schema([("doc", pa.int32()), ("line", pa.string())])
-SENTENCES_AT_A_TIME = 50_000  # sentences handed to DuckDB at a time
-# least share of a pair's occurrences with capitals if it is a name; many people write without any
+SENTENCES_AT_A_TIME = 50_000  # sentences passed to DuckDB at a time
+# smallest share of a pair's occurrences with capitals for a name; many people write names without
+# capitals
 NAME_SHARE = 0.25
 OWN = Path(__file__).parent
 FIRST_NAMES = ("dist.female.first", "dist.male.first")  # lists of the US census of 1990
@@ -44,7 +45,7 @@ def count_documents(
     segmentation: str, min_documents: int, machine: MachineParams
 ) -> list[Candidate]:
     """Return every word and every collocation of the segmented corpus that occurs in enough
-    documents; by token.
+    documents, ordered by token.
     """
     tokens = require(paths.TOKENS, "sample_corpus")
     lines = require(paths.segmented(segmentation), "segment_corpus")
@@ -77,8 +78,8 @@ def _sentences(tokens: Path, lines: Path) -> Iterator[pa.RecordBatch]:
 
 
 def name_lists(machine: MachineParams) -> NameLists:
-    """Return the lists by which names are recognized, and the counts of capitalised pairs in this
-    project's corpus.
+    """Return the lists that identify names, and the counts of capitalised pairs in this project's
+    corpus.
     """
     with duckdb_session.session(machine) as con:
         con.register(
@@ -112,7 +113,7 @@ def screened(
             dropped["name of a person"] += 1
         else:
             kept.append(one)
-    # A collocation is looked up by its words, and S1 needs each of its words as a token of its own.
+    # A collocation is looked up by its words, and S1 needs each of these words as a token.
     words = {one.token for one in kept if "_" not in one.token}
     whole = [one for one in kept if "_" not in one.token or words.issuperset(one.token.split("_"))]
     dropped["collocation with a word that was left out"] = len(kept) - len(whole)
@@ -122,7 +123,7 @@ def screened(
 
 
 def listed_slurs() -> frozenset[str]:
-    """Return the slurs listed by package better-profanity and by slurs.txt.
+    """Return the slurs in the lists of package better-profanity and of slurs.txt.
 
     Raises:
         RequestError: if the package is not installed.
@@ -150,7 +151,7 @@ def census(*files: str) -> frozenset[str]:
 
 
 def own(name: str) -> frozenset[str]:
-    """Return the entries of a list beside this module, one per line; # begins a comment."""
+    """Return the entries of a list beside this module, one entry per line; # begins a comment."""
     lines = (OWN / name).read_text(encoding="utf-8").splitlines()
     return frozenset(entry for line in lines if (entry := line.partition("#")[0].strip()))
 

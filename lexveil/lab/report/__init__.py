@@ -1,3 +1,3 @@
-"""The report of a grid: sections with data, tables, figures and prose, rendered as one HTML
+"""The report of a grid of runs: sections with data, tables, figures and prose, rendered as one HTML
 page.
 """

@@ -18,9 +18,9 @@ from lexveil.lab.report.records import Key
 from lexveil.lab.report.table import Column, Table
 
 Ends = tuple[float, float]
-Known = MeanSd | Interval | float  # value of a run on a chart
+Known = MeanSd | Interval | float  # a value of a run that a chart shows
 
-# size of a chart in pixels; two stand side by side on a wide page
+# size of a chart in pixels; two charts stand side by side on a wide page
 WIDTH = 430
 HEIGHT = 262
 # margins around the plot, in pixels
@@ -28,12 +28,12 @@ LEFT = 56
 RIGHT = 14
 TOP = 10
 BOTTOM = 46
-DODGE = 4.0  # pixels between points of several series at one value of a logarithmic axis
+DODGE = 4.0  # pixels between the points of several series at the same value of a logarithmic axis
 LABEL = 26.0  # smallest distance between two tick labels, in pixels
 MARGIN = 1.25  # factor of free space at both ends of a logarithmic axis
 INTERVALS = 5  # largest number of intervals between the ticks of a linear axis
 
-STYLES = 7  # colours, markers and dashes that page.css and chart.html.j2 have
+STYLES = 7  # colours, markers and dashes are defined in page.css and chart.html.j2
 PLACES = {"S1": 0, "S2": 1, "S3": 2, "S4": 3}  # each strategy has one style on all charts
 CLEAN_TEXTS = "clean texts"
 
@@ -44,7 +44,8 @@ class ChartPoint:
 
     Attributes:
         x_ends, y_ends: ends of the error bars; None for no bar.
-        name: name of the point within its series, if its position does not say it.
+        name: name of the point within its series, if the position of the point does not identify
+            it.
         expected: value that the point estimates, drawn as a ring.
     """
 
@@ -168,7 +169,7 @@ class Scale:
 
 class PlacedPoint(NamedTuple):
     """A point in pixels: its position, its relative size, its tooltip, the SVG path of its error
-    bars, and the y of its ring.
+    bars, and the y coordinate of its ring.
     """
 
     x: float
@@ -180,8 +181,11 @@ class PlacedPoint(NamedTuple):
 
 
 class PlacedSeries(NamedTuple):
-    """A series in pixels: ``style`` is a CSS class of the page, and ``line`` the points of a
-    polyline.
+    """A series in pixels.
+
+    Attributes:
+        style: CSS class of the page.
+        line: points of an SVG polyline.
     """
 
     label: str
@@ -195,14 +199,14 @@ class Chart:
     """One figure of the page.
 
     Attributes:
-        name: a word for ids and the CSV file, unique on the page.
+        name: word for ids and the CSV file, unique on the page.
         title: heading of the figure.
         across, down: reference values by name, drawn as horizontal and vertical lines; the legend
-            names the horizontal ones only.
+            names the horizontal lines only.
         clean: position of the clean texts, drawn as a star.
-        is_path: whether markers grow along each line, which then goes from the smallest epsilon to
+        is_path: whether markers grow along each line; a line then goes from the smallest epsilon to
             the largest.
-        has_markers: whether the chart draws markers at the points, and not the line alone.
+        has_markers: whether the chart draws markers at the points, or only the line.
     """
 
     name: str
@@ -346,7 +350,7 @@ def middle(value: Known) -> float:
 
 def bar(value: Known) -> Ends | None:
     """Return the ends of an error bar: the ends of an interval, or one standard error on each side
-    of a mean. None if there is no error.
+    of a mean. Return None if the error is unknown.
     """
     if isinstance(value, Interval):
         return value.low, value.high
@@ -362,13 +366,13 @@ def over_epsilon(
     mechanism: str,
     across: Mapping[str, float] | None = None,
 ) -> list[Chart]:
-    """Draw one line per strategy over the base epsilon of a mechanism; no chart if no run of the
-    mechanism has a value.
+    """Draw one line per strategy over the base epsilon of a mechanism. Return no chart if no run of
+    the mechanism has a value.
 
     Args:
         known: value of each run; runs of other mechanisms, clean texts and runs at levels are
             skipped.
-        across: see ``Chart``.
+        across: reference values by name, drawn as horizontal lines.
     """
     keys = [key for key in known if key[0] == mechanism and not key[2].is_level]
     if not keys:
@@ -399,8 +403,9 @@ def tradeoff(
     better.
 
     Args:
-        axes, known: the x axis and values (leakage), then the y axis and values (utility).
-        label: returns the name of the line of a run.
+        axes, known: the x axis and the values on it (leakage), then the y axis and the values on it
+            (utility).
+        label: returns the name of the line to which a run belongs.
         clean: x and y of the clean texts.
         majority: x and y of the baseline that reads no text; x is None if there is no such value.
     """

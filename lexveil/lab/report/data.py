@@ -1,4 +1,4 @@
-"""Inputs of the report sections. Each artifact is read once, and only if a section asks for it."""
+"""Inputs of the report sections. Each artifact is read once, and only if a section needs it."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from lexveil.lab.report.samples import SampleText, load_samples
 
 Record = Mapping[str, Any]
 
-BIN_BITS = 0.5  # the unit stands in dvc.yaml too, in the axis label of pmi.csv
+BIN_BITS = 0.5  # dvc.yaml has the same unit in the axis label of pmi.csv
 QUANTILE = 0.9
-TOP = 12  # collocations per list
-PER_DECADE = 20  # ranks of words
+TOP = 12  # number of collocations per list
+PER_DECADE = 20  # number of ranks of words
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ReportData:
     @cached_property
     def grid(self) -> dict[Key, SkippedLevel | None]:
         """Mechanism, strategy and epsilon or level of every run in params.yaml, in the order of the
-        page, with the reason for a run that was skipped, and None for a run that was made.
+        page. The value is the reason if a run was skipped, and None if the run exists.
         """
         grid = self.params.grid
         ordered = grid.model_copy(update={"epsilons": sorted(grid.epsilons)})
@@ -69,8 +69,8 @@ class ReportData:
 
     @cached_property
     def keys(self) -> list[Key]:
-        """Mechanism, strategy and epsilon of the runs that were made, in the order of the page. A
-        run at a level has the calibrated epsilon.
+        """Mechanism, strategy and epsilon of the runs that exist, in the order of the page. A run
+        at a level has the calibrated epsilon.
         """
         return [
             (mechanism, strategy, resolved(mechanism, strategy, noise))
@@ -91,7 +91,7 @@ class ReportData:
         totals = list[Record]()
         with duckdb_session.session(self.machine) as con:
             for strategy in self.params.grid.strategies:
-                # at which all mechanisms have the same plan
+                # at a base epsilon, all mechanisms have the same plan
                 for epsilon in self.params.grid.base_epsilons:
                     plan = require(
                         paths.plan(self.params.grid.mechanisms[0], strategy, epsilon),
@@ -106,8 +106,8 @@ class ReportData:
         """Return the mean budget of all texts, in 1 / distance of the mechanism.
 
         The result is None for the baseline, and for runs in which every token has the same epsilon
-        (runs at a level among them), because there each text spends the sum of the epsilons of its
-        tokens. The mean is rounded, so that the order of additions does not show.
+        (among them runs at a level), because in these runs each text spends the sum of the epsilons
+        of its tokens. The mean is rounded, so that the order of additions does not show.
         """
         if self.params.grid.is_per_token(key[2]):
             return None
@@ -193,7 +193,7 @@ class ReportData:
         """Evaluation of the clean baseline, and evaluations of the runs of the grid.
 
         Raises:
-            CheckFailedError: if they were measured with different models.
+            CheckFailedError: if these runs were measured with different models.
         """
         clean = EvaluatedRun(read_json(paths.evaluation(*CLEAN), "evaluate_baseline"))
         runs = [
@@ -215,7 +215,7 @@ class ReportData:
 
     @cached_property
     def sentence_recovery(self) -> dict[Key, Record]:
-        """Shares that readers recover from every run of sentences that was made."""
+        """Shares that an adversary recovers from every existing run of strategy S5 (sentences)."""
         return {
             key: read_json(paths.recovery(*key), stage_name("evaluate", *key))
             for key in made_sentence_runs(self.params.grid.sentence_runs())
@@ -223,8 +223,8 @@ class ReportData:
 
     @cached_property
     def sentence_values(self) -> dict[str, Values]:
-        """All means of the evaluation of runs of sentences and of clean texts, by data set; empty
-        without such runs.
+        """All means of the evaluation of runs of strategy S5 and of clean texts, by data set; empty
+        if there are no such runs.
         """
         runs = [
             EvaluatedRun(read_json(paths.evaluation(*key), stage_name("evaluate", *key)))
@@ -260,7 +260,7 @@ class ReportData:
     @cached_property
     def base(self) -> Record | None:
         """Base model from which training started, as the metrics of the embeddings name it; None if
-        training started from nothing.
+        training started without a base model.
         """
         names = [space.get("training", {}).get("base") for space in self.spaces.values()]
         return next(filter(None, names), None)

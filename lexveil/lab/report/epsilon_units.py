@@ -1,4 +1,6 @@
-"""Units of ε. Each mechanism has its own distance, and ε is in 1 / the unit of that distance."""
+"""Units of ε. Each mechanism has its own distance; the unit of ε is 1 / the unit of that
+distance.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ def unit(mechanism: str) -> str:
 
 
 def shared_unit(mechanisms: Sequence[str]) -> str:
-    """Return the unit for an axis or a column that several mechanisms share; a neutral unit if
-    theirs differ.
+    """Return the unit for an axis or a column that several mechanisms share; a neutral unit if the
+    units of the mechanisms differ.
     """
     units = {unit(name) for name in mechanisms}
     return units.pop() if len(units) == 1 else "1 / distance of the mechanism"

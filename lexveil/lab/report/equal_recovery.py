@@ -1,5 +1,5 @@
-"""Comparison of runs at equal recovery: at levels where an adversary recovers the same share of
-words.
+"""Comparison of runs at equal recovery, that is at levels where an adversary recovers the same
+share of words.
 
 Values are interpolated between the runs of a mechanism and strategy, never extrapolated.
 """
@@ -19,7 +19,8 @@ from lexveil.readers.bands import CONTENT
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One run of a mechanism and strategy on one data set.
+    """One run at a base epsilon, as a point between which scores are interpolated over the
+    recovery.
 
     Attributes:
         recovered: share of replaced words that the adversary recovers, with its 95% interval.
@@ -37,11 +38,11 @@ class AtLevel:
 
     Attributes:
         level: share of replaced words that the adversary recovers.
-        epsilon: base epsilon; None if no two rungs lie around the level.
-        scores: scores with 95% intervals, by name; empty if there is no epsilon.
-        by_word, recovered: measured shares of a run that was made at the level, else None: the
-            share that the unigram adversary recovers, for whom the level is the expected value, and
-            the share that the Bayes-optimal adversary recovers.
+        epsilon: base epsilon; None if no two runs lie around the level.
+        scores: scores with 95% intervals, by name; empty if epsilon is None.
+        by_word, recovered: measured shares of a run that was made at the level, else None.
+            ``by_word`` is the share that the unigram adversary recovers; its expected value is the
+            level. ``recovered`` is the share that the Bayes-optimal adversary recovers.
     """
 
     mechanism: str
@@ -59,7 +60,7 @@ def rungs(
     """Group the runs at base epsilons by mechanism and strategy, each group by rising epsilon.
 
     Args:
-        of: means of this data set.
+        of: means of data set ``dataset``.
         names: names of the scores to take.
     """
     by_mechanism: dict[tuple[str, str], list[Rung]] = {run.key[:2]: [] for run in runs}
@@ -72,15 +73,15 @@ def rungs(
 
 
 def at_level(own: Sequence[Rung], level: float) -> AtLevel:
-    """Interpolate scores linearly between the first two neighbouring rungs around a level; ε on a
-    logarithmic scale.
+    """Interpolate scores linearly between the first two neighbouring runs around a level;
+    interpolate ε on a logarithmic scale.
 
-    All rungs are measured on the same documents, so their errors may be correlated. The error of an
-    interpolated score is at most the mean of the errors of both rungs, with the weights of the
-    interpolation. The error of the recoveries adds to it by the slope of the line.
+    All runs are measured on the same documents, so their errors may be correlated. The error of an
+    interpolated score is at most the mean of the errors of both runs, with the weights of the
+    interpolation. The error of the recoveries is added, multiplied by the slope of the line.
 
     Args:
-        own: rungs of one mechanism and strategy by rising epsilon, at least one.
+        own: runs of one mechanism and strategy by rising epsilon, at least one.
         level: share of replaced words that the adversary recovers, in [0, 1].
     """
     mechanism, strategy, _ = own[0].key
@@ -111,7 +112,7 @@ def made_at_levels(
     """Return the runs at levels of recovery that have at least one of the scores ``names``.
 
     Args:
-        of: means of this data set.
+        of: means of data set ``dataset``.
         names: names of the scores to take.
         band: band of words to which the levels refer.
     """
@@ -140,7 +141,7 @@ def _scores(of: Values, key: Key, names: Sequence[str]) -> dict[str, MeanSd]:
 
 
 def _around(own: Sequence[Rung], level: float) -> Iterator[tuple[Rung, Rung]]:
-    """Yield pairs of neighbouring rungs with the level between them. A rung exactly at the level is
+    """Yield pairs of neighbouring runs with the level between them. A run exactly at the level is
     yielded first, paired with itself.
     """
     for rung in own:

@@ -18,7 +18,7 @@ from lexveil.lab.evaluation.scores import relative_gain
 from lexveil.lab.report.formatting import NORMAL, MeanSd
 from lexveil.lab.report.records import Key
 
-DECIMALS = 9  # rounding of computed values: the last bits of a float are no result
+DECIMALS = 9  # decimals of computed values: the last bits of a float carry no information
 
 # Means of one data set, by score and run. The clean baseline is the run CLEAN; MAJORITY is the
 # baseline that reads no text.
@@ -33,8 +33,8 @@ class EvaluatedRun:
     """Evaluation of one run.
 
     Attributes:
-        record: the evaluation file of the run: mechanism, strategy, epsilon, the back ends;
-            ``datasets`` has an entry for each metric, by data set and name.
+        record: content of the evaluation file of the run: mechanism, strategy, epsilon, the back
+            ends; ``datasets`` has an entry for each metric, by data set and name of the metric.
     """
 
     record: Mapping[str, Any]
@@ -89,14 +89,14 @@ def require_same_back_ends(clean: EvaluatedRun, runs: Sequence[EvaluatedRun]) ->
         )
         if len(used) > 1:
             raise CheckFailedError(
-                f"artifacts/evaluation: runs were measured with {len(used)} settings of "
-                f"{name} ({', '.join(used)}), so "
-                "they cannot be compared. Run `dvc repro --force evaluate evaluate_baseline`"
+                f"artifacts/evaluation: runs were measured with {len(used)} settings of {name} "
+                f"({', '.join(used)}), so they cannot be compared. Run `dvc repro --force "
+                "evaluate evaluate_baseline`"
             )
 
 
 def values(clean: EvaluatedRun, runs: Sequence[EvaluatedRun], dataset: str) -> Values:
-    """Collect all means of one data set. The relative gain is that of macro F1 against the adaptive
+    """Collect all means of one data set. The relative gain uses macro F1 and the adaptive
     attacker.
     """
     means: dict[tuple[str, Key], MeanSd] = {}
@@ -127,13 +127,15 @@ def of_score(values_of: Values, score: Score) -> dict[Key, MeanSd]:
 
 
 def is_learnt(clean: MeanSd, majority: MeanSd) -> bool:
-    """Return whether clean texts score above the majority by more than half a 95% interval."""
+    """Return whether clean texts score above the majority baseline by more than half a 95%
+    interval.
+    """
     return clean.mean - NORMAL * (clean.error or 0.0) > majority.mean
 
 
 def averages(values_of: Mapping[str, Values], datasets: Iterable[str]) -> Values:
-    """Average over data sets those values that every one of them has; the averages have no
-    spread.
+    """Average over data sets. Only values that every data set has are averaged; the averages have
+    no spread.
     """
     every = [values_of[name] for name in datasets]
     common = set.intersection(*(set(candidate) for candidate in every)) if every else set()

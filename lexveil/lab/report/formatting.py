@@ -14,11 +14,11 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True, slots=True)
 class MeanSd:
-    """A mean and the standard deviation around it. Its raw text is the mean.
+    """A mean and the standard deviation around it. The raw value in a table is the mean.
 
     Attributes:
         sd: standard deviation; None if there is none.
-        error: standard error of the mean; None if it is not known.
+        error: standard error of the mean; None if it is unknown.
     """
 
     mean: float
@@ -31,7 +31,7 @@ class MeanSd:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A share or a score with its 95% interval. Its raw text is the share."""
+    """A share or a score with its 95% interval. The raw value in a table is the share or score."""
 
     share: float
     low: float
@@ -42,7 +42,7 @@ class Interval:
 
     @property
     def error(self) -> float:
-        """Standard error of the share that has this interval."""
+        """Standard error of the share, computed from its interval."""
         return (self.high - self.low) / (2 * NORMAL)
 
 
@@ -75,7 +75,7 @@ def amount(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """Format a share as 12.3%. A share above 0 never reads as 0.0%, and a share below 1 never as
+    """Format a share as 12.3%. A share above 0 is never shown as 0.0%, and a share below 1 never as
     100.0%.
     """
     if 0 < value < 0.0005:
@@ -104,24 +104,24 @@ def epsilon(value: float) -> str:
 
 
 def noise(value: NoiseSetting) -> str:
-    """Format the base epsilon of a run: 0.5; or its level and the epsilon of the level: 20%, ε
-    8.11.
+    """Format the base epsilon of a run, as 0.5; or the level of a run and the epsilon of the level,
+    as 20%, ε 8.11.
     """
     return value.text
 
 
 def run_noise(value: NoiseSetting) -> str:
-    """Format the noise of a run for its name: ε 0.5; or 20%, ε 8.11 at a level."""
+    """Format the noise of a run for the run's name: ε 0.5; or 20%, ε 8.11 at a level."""
     return value.title
 
 
 def epsilon_found(value: float) -> str:
-    """Format a computed base epsilon (one that nobody chose) with three digits."""
+    """Format a base epsilon that was computed, and not chosen by a person, with three digits."""
     return f"{value:.3g}"
 
 
 def factor(log_value: float) -> str:
-    """Format exp(log_value) as ×2.4, or as ×10¹³ if the digits would say nothing."""
+    """Format exp(log_value) as ×2.4, or as ×10¹³ if the digits would carry no information."""
     power = log_value / math.log(10)
     if power < 3:
         return f"×{math.exp(log_value):.{2 if power < 1 else 0}f}"

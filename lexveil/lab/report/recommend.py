@@ -1,8 +1,8 @@
 """Recommendation of runs within limits of utility and attack, for `lexveil recommend`. No stage of
-the graph uses it.
+the graph uses this module.
 
-It reads the files of the stage `evaluate`. Utility and attack are macro F1; the attack is that of
-the adaptive attacker. Each has two errors: one from the trainings (standard deviation over
+It reads the files of the stage `evaluate`. Utility and attack are macro F1; the attack is the
+adaptive attack. Each score has two errors: one from the trainings (standard deviation over
 shuffles), and one from the number of evaluated documents. All runs are evaluated on the same
 documents after the same trainings, so they are compared by paired differences.
 """
@@ -53,7 +53,7 @@ class MacroF1:
         n_test: number of evaluated documents.
         majority: score of the baseline that reads no text.
         right: for each document, the number of trainings that classify it correctly, for paired
-            comparison with other runs; None if it is not known.
+            comparison with other runs; None if this number is unknown.
     """
 
     each: Sequence[float]
@@ -63,7 +63,9 @@ class MacroF1:
 
     @classmethod
     def of(cls, record: Record, dataset: str, measured: str, setting: str) -> MacroF1 | None:
-        """Read a score from the record of a run; None if it was left out or not measured."""
+        """Read a score from the record of a run; return None if the score was left out or not
+        measured.
+        """
         entry = record["datasets"].get(dataset, {}).get(measured)
         if entry is None or entry["left_out"] is not None or setting not in entry["scores"]:
             return None
@@ -82,9 +84,7 @@ class MacroF1:
 
     @property
     def paired(self) -> Paired | None:
-        """The score in a form for paired comparison with other runs; None if ``right`` is not
-        known.
-        """
+        """The score in a form for paired comparison with other runs; None if ``right`` is None."""
         if self.right is None:
             return None
         return Paired(np.array(self.each), np.array(self.right) / len(self.each))
@@ -103,7 +103,7 @@ class MacroF1:
 
 @dataclass(frozen=True, slots=True)
 class WeighedRun:
-    """A run on a data set, or the clean texts of the data set, with both scores."""
+    """The utility and the attack of a run on a data set, or of the clean texts of the data set."""
 
     record: Record
     utility: MacroF1
@@ -131,7 +131,9 @@ class WeighedRun:
         return {"utility": self.utility.summary(), "attack": self.attack.summary()}
 
     def row(self, standing: str, recovered: float | None) -> dict[str, object]:
-        """Return the run as JSON values, with its standing and the share that is recovered."""
+        """Return the run as JSON values, with its standing and the share of words that an adversary
+        recovers.
+        """
         keys = ("mechanism", "strategy", "epsilon", "level")
         settings = {key: self.record[key] for key in keys if key in self.record}
         return {
@@ -144,7 +146,7 @@ class WeighedRun:
 
     def recovered(self, dataset: str, band: str) -> float | None:
         """Return the upper end of the 95% interval of the share that the strongest adversary
-        recovers; None if it was not measured.
+        recovers; None if the share was not measured.
         """
         file = paths.recovery(
             self.record["mechanism"], self.record["strategy"], parse_noise(self.record["run"])
@@ -156,8 +158,8 @@ class WeighedRun:
 
 def read_records() -> list[Record]:
     """Read artifacts/evaluation, ordered by mechanism, strategy and ε; ``run`` of each record is ε
-    as params.yaml writes it. Skipped runs are left out. Runs of sentences are left out, too,
-    because their epsilon belongs to another distance.
+    as params.yaml writes it. Skipped runs are left out. Runs of strategy S5 (sentences) are left
+    out, too, because their epsilon belongs to another distance.
 
     Raises:
         MissingArtifactError: if there are no evaluation files.
@@ -171,7 +173,7 @@ def read_records() -> list[Record]:
     ]
     if not records:
         raise MissingArtifactError(
-            f"{folder} holds no scores yet; `lexveil run` makes them (stage evaluate)"
+            f"{folder} holds no scores yet; `lexveil run` computes them (stage evaluate)"
         )
     return sorted(
         records, key=lambda record: (record["mechanism"], record["strategy"], record["epsilon"])
@@ -180,13 +182,13 @@ def read_records() -> list[Record]:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits that recommended runs keep; None for no limit.
+    """Limits for recommended runs; None for no limit.
 
     Attributes:
         min_utility: smallest acceptable macro F1 of the task.
         max_attack: largest acceptable macro F1 of the adaptive attacker.
-        max_recovery: largest share of replaced words of ``band`` that an adversary may recover, by
-            the upper end of its 95% interval.
+        max_recovery: largest share of replaced words of ``band`` that an adversary may recover; the
+            upper end of the 95% interval of the share must not exceed it.
         band: band of words to which ``max_recovery`` refers.
     """
 
@@ -202,12 +204,13 @@ def recommend(
     """Return the runs that keep the limits, by data set.
 
     Args:
-        limits: the limits of the runs; utility or attack must have one.
-        dataset: name of the only data set to look at; None takes all that have both scores.
+        limits: the limits of the runs; utility or attack must have a limit.
+        dataset: name of the only data set to look at; None takes all data sets that have both
+            scores.
         setting: texts on which utility is measured: rewritten (private) or clean texts.
 
     Returns:
-        The limits, and ``datasets``: see ``of_dataset``.
+        The limits, and ``datasets`` with the result of ``of_dataset`` for each data set.
 
     Raises:
         RequestError: if no limit is given, no data set has both scores, or recovery is limited but
@@ -216,8 +219,7 @@ def recommend(
     """
     if limits.min_utility is None and limits.max_attack is None:
         raise RequestError(
-            f"there is no limit to recommend by: give {option('min_utility')}, "
-            f"{option('max_attack')} or both"
+            f"no limit is given; give {option('min_utility')}, {option('max_attack')} or both"
         )
     records = read_records()
     weighed: dict[str, object] = {}
@@ -230,9 +232,8 @@ def recommend(
             weighed[name] = of_dataset(name, candidates, limits)
     if not weighed:
         raise RequestError(
-            f"no data set has both a utility and an attack to weigh: {', '.join(left_out)}; "
-            "documents need a label, an "
-            "attribute and splits (docs/explanation/evaluation.md)"
+            f"no data set has both a utility and an attack: {', '.join(left_out)}; documents "
+            "need a label, an attribute and splits (docs/explanation/evaluation.md)"
         )
     return {
         "limits": asdict(limits),
@@ -255,7 +256,8 @@ def _datasets(records: Sequence[Record], dataset: str | None) -> list[str]:
         return evaluated
     if dataset not in evaluated:
         raise RequestError(
-            f"{option('dataset')} {dataset}: not evaluated; there are {', '.join(evaluated)}"
+            f"{option('dataset')} {dataset}: was not evaluated; evaluated data sets: "
+            f"{', '.join(evaluated)}"
         )
     return [dataset]
 
@@ -290,12 +292,12 @@ def of_dataset(dataset: str, candidates: Sequence[WeighedRun], limits: Limits) -
 
     Returns:
         ``clean``: scores of the clean texts for comparison, None if they do not exist;
-            ``majority``: scores of the majority-class baseline; ``n_test``; ``runs``: every run
-            with its scores and its standing; ``like_clean``: runs whose attack is indistinguishable
-            from the attack on clean texts; ``readable``: runs with too much recovery, or with no
-            measured recovery. No run of ``like_clean`` or ``readable`` is recommended; about the
-            other runs: see ``_verdict``; ``extremes``: the runs with the highest utility and with
-            the lowest attack.
+            ``majority``: scores of the majority-class baseline; ``n_test``: number of evaluated
+            documents; ``runs``: every run with its scores and its standing; ``like_clean``: runs
+            whose attack is indistinguishable from the attack on clean texts; ``readable``: runs
+            with too much recovery, or with no measured recovery; ``extremes``: the runs with the
+            highest utility and with the lowest attack. No run of ``like_clean`` or ``readable`` is
+            recommended; the result of ``_verdict`` for the other runs is added.
     """
     runs = [candidate for candidate in candidates if not candidate.is_clean]
     clean = next((candidate for candidate in candidates if candidate.is_clean), None)
@@ -360,9 +362,8 @@ def too_readable(dataset: str, recovered: Mapping[str, float | None], limits: Li
         return []
     if all(share is None for share in recovered.values()):
         raise RequestError(
-            f"{option('max_recovery')}: no run on {dataset} says what is recovered of its "
-            f"{limits.band} words; "
-            "`lexveil run` measures it (stage evaluate)"
+            f"{option('max_recovery')}: no run on {dataset} has a measured recovery of "
+            f"{limits.band} words; `lexveil run` measures it (stage evaluate)"
         )
     return [name for name, share in recovered.items() if share is None or share > limit]
 
@@ -375,7 +376,8 @@ def within(
     """
     if not private:
         return Recommendation((), (), None, 0.0), {}
-    # Leave out the runs that are not recommended: a run that only they beat is on the frontier.
+    # Leave out the runs that are not recommended: a run that only these runs beat is on the
+    # frontier.
     frontier = [
         point for point, how in zip(private, standings(private), strict=True) if how == "frontier"
     ]
@@ -396,21 +398,21 @@ def is_harder(point: Point, clean: Point) -> bool:
     """Return whether the attack on a run is below the attack on clean texts by more than chance
     explains.
     """
-    # Give both the same utility, so that only the attack can distinguish them.
+    # Give both points the same utility, so that only the attack can distinguish them.
     same = [replace(one, utility=clean.utility, paired_utility=None) for one in (point, clean)]
     return point.attack.mean < clean.attack.mean and not indistinguishable(same)[0, 1]
 
 
 def commands(run: Mapping[str, Any], *, is_per_token: bool = False) -> list[str]:
-    """Return the commands that make a release with the settings of a run.
+    """Return the commands that release a file with the settings of a run.
 
     Args:
-        is_per_token: whether every token of the run got its epsilon, as at a level.
+        is_per_token: whether every token of the run got the same epsilon, as at a level.
     """
     epsilon = f"--epsilon {run['epsilon']:g}"
     settings = f"--mechanism {run['mechanism']} --strategy {run['strategy']}"
     audit = paths.AUDITS / f"{run['mechanism']}-{run['strategy']}-{run['epsilon']:g}.json"
-    # If each token got the same epsilon, no token of a release may get more.
+    # If each token of the run got the same epsilon, no token of a release may get more.
     is_limited = is_per_token or run.get("level") is not None
     most = f" --max-token-epsilon {run['epsilon']:g}" if is_limited else ""
     return [
@@ -421,7 +423,7 @@ def commands(run: Mapping[str, Any], *, is_per_token: bool = False) -> list[str]
 
 
 def as_text(result: Mapping[str, Any]) -> list[str]:
-    """Return the printed lines for a result of ``recommend``."""
+    """Return the lines to print for a result of ``recommend``."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
@@ -441,7 +443,7 @@ def as_text(result: Mapping[str, Any]) -> list[str]:
 
 
 def _table(weighed: Mapping[str, Any]) -> list[str]:
-    """Return a text table of the runs that fit, or that miss the limits by least, with their
+    """Return a text table of the runs that keep the limits, or of the nearest run, with their
     scores, followed by the clean texts and the majority baseline.
     """
     verdicts = {

@@ -1,4 +1,4 @@
-"""Records that other stages wrote about each run, as the report reads them."""
+"""Records that other stages wrote about each run, in the form that the report reads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ Key = GridRun
 
 @dataclass(frozen=True, slots=True)
 class ReportedRun:
-    """One output of the grid, or the clean baseline: metrics.json and record.json."""
+    """One output of the grid, or the clean baseline: the contents of metrics.json and
+    record.json.
+    """
 
     key: Key
     metrics: Mapping[str, Any]
@@ -78,11 +80,11 @@ class RunRecovery:
         share was not measured.
 
         Args:
-            band: a band of the record, or content: all bands except that of the function words,
+            band: a band of the record, or content: all bands except the band of the function words,
                 which S1 keeps.
             which: unchanged, or one of ``lexveil.lab.evaluation.recovery.measured.GUESSES``; or
                 recovered: the largest share among the adversaries that were run.
-            dataset: one data set; None for all of them.
+            dataset: one data set; None for all data sets.
         """
         if which == "recovered":
             shares = [
@@ -143,7 +145,6 @@ def require_same_words(measured: Sequence[Mapping[str, Any]]) -> None:
                 for one in (known, record)
             ]
             raise CheckFailedError(
-                f"{files[0]} and {files[1]} are of different words, so they cannot be "
-                "compared. Run "
-                "`dvc repro --force measure_deniability`"
+                f"{files[0]} and {files[1]} were measured on different words, so they cannot be "
+                "compared. Run `dvc repro --force measure_deniability`"
             )

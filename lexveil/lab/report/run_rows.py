@@ -1,5 +1,5 @@
 """Metrics of each run in one row, few enough for a table on a screen. `dvc metrics show` prints and
-compares them.
+compares the rows.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from lexveil.lab.evaluation.metrics.utility import UTILITY
 from lexveil.lab.report.data import ReportData
 from lexveil.readers.bands import CONTENT
 
-# columns: means over the data sets that have them
+# columns with means over the data sets that have a value
 SCORES = {"cosine": COSINE, "utility": UTILITY, "attack": ADAPTIVE}
-BANDS = {"named": CONTENT, "rare": "rare"}  # columns: shares of these words that an adversary names
+# Columns with the share of the words of a band that an adversary names.
+BANDS = {"named": CONTENT, "rare": "rare"}
 DECIMALS = 4
 
 

@@ -1,7 +1,7 @@
 """Sample texts of the documents, with the output of every run of the grid.
 
-Sample texts are source texts. The report shows those of the embedded documents, which are public.
-It shows other source texts only if ``report.samples`` of params.yaml is a number.
+Sample texts are source texts. The embedded documents are public, and the report shows some of them.
+The report shows other source texts only if ``report.samples`` of params.yaml is a number.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from lexveil.lab.report.records import Key
 
 N_EMBEDDED = 3  # number of embedded documents to show, if params.yaml has no number
 
-# Hashes of the embedded documents by sql/report/document_hashes.sql. A data set that differs from
-# them in one character is not public.
+# Hashes of the embedded documents, computed by sql/report/document_hashes.sql. A data set that
+# differs from them in one character is not public.
 EMBEDDED = {
     "drug_reviews": "f153d5b6f1e2ccb8a5d67bdcda70c9ad4578344fc956670b09813a0bd558244a",
     "pang_lee": "3f9bea3c6427d8dcb78bf3b0c09681b31daae81a41c1c3f1f3510e5becfc5d43",
@@ -54,7 +54,7 @@ class SampleText:
 
 
 class Logged(NamedTuple):
-    """One text of a run, a row of sql/report/sample_tokens.sql: its output, and the action and the
+    """One text of a run, a row of sql/report/sample_tokens.sql: the output, and the action and the
     output row of each token.
     """
 
@@ -65,7 +65,7 @@ class Logged(NamedTuple):
 
 
 def load_samples(params: Params, keys: Sequence[Key], machine: MachineParams) -> list[SampleText]:
-    """Load the sample texts that ``params`` asks for, the same texts for all runs.
+    """Load the sample texts that ``params`` selects, the same texts for all runs.
 
     Args:
         keys: mechanism, strategy and epsilon or level of each run.
@@ -136,6 +136,6 @@ def _changes(
         return changes_of(encoded, texts, [text.output for text in log], actions, rows, lexicon)
     except ValueError:
         raise CheckFailedError(
-            f"{paths.private(*key)}: the token log is not of the texts beside it; run "
+            f"{paths.private(*key)}: the token log does not belong to the texts beside it; run "
             f"`dvc repro --force {stage_name('privatize', *key)}`"
         ) from None

@@ -1,5 +1,5 @@
-"""Tables of the report: rows of raw values, and a format for each column. The page, its sorting and
-the CSV come from the same table.
+"""Tables of the report: rows of raw values, and a format for each column. The HTML table, its
+sorting and the CSV file come from the same object.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Table:
     """One table; the first column names the row. Columns without any value are left out.
 
     Attributes:
-        name: a word for ids and file names, unique on the page.
+        name: word for ids and file names, unique on the page.
         every: all columns that the table may have.
-        rows: values by column key; a missing key or None is an unknown value.
+        rows: values by column key; a missing key or None means that the value is unknown.
         n_quiet: number of last rows that are set apart, because the other rows are compared with
             them.
     """
@@ -98,7 +98,7 @@ class Table:
 
     @property
     def csv(self) -> str:
-        """Raw values as CSV with one header line; a mean and its deviation are two columns, and a
+        """Raw values as CSV with one header line. A mean and its deviation are two columns; a
         missing value is an empty field.
         """
         fields: dict[str, list[Any]] = {}
@@ -111,7 +111,7 @@ class Table:
 
     @property
     def csv_uri(self) -> str:
-        """CSV as a data URI, so that the page stays one file."""
+        """CSV as a data URI, so that the page is one file."""
         return "data:text/csv;charset=utf-8," + quote(self.csv)
 
 
@@ -139,7 +139,9 @@ def epsilon_columns(
     group: str = "Base ε",
     prefix: str = "epsilon",
 ) -> list[Column]:
-    """Return a column for each base epsilon and for each level of recovery; see ``epsilon_key``."""
+    """Return a column for each base epsilon and for each level of recovery, with keys by
+    ``epsilon_key``.
+    """
     return [
         Column(
             epsilon_key(noise, prefix),

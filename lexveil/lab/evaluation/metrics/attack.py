@@ -52,5 +52,5 @@ class Attack(PredictionMetric):
     )
 
     def max_classes(self, settings: EvaluationSettings) -> int | None:
-        """Return the number of classes to keep, since an attribute may have very many values."""
+        """Return the number of classes that are used; an attribute may have very many values."""
         return settings.max_classes

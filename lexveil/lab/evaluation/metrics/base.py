@@ -1,4 +1,4 @@
-"""Base class of a metric of the evaluation: its computation, its range, and its
+"""Base class of the metrics of the evaluation. A metric defines its computation, its range, and its
 display in the report.
 """
 
@@ -20,13 +20,13 @@ from lexveil.lab.evaluation.ngrams import CountedTexts
 
 STREAM = "evaluate"  # the first name of the random streams of the evaluation
 
-# record of one data set, as JSON values; "left_out" is None, or the reason why there is nothing
-# else
+# record of one data set, as JSON values; "left_out" is None, or the reason why the data set was
+# left out
 Entry = dict[str, Any]
 
 
 class EvaluationSettings(Protocol):
-    """Section ``evaluation`` of params.yaml, as far as metrics read it."""
+    """The fields of section ``evaluation`` of params.yaml that metrics read."""
 
     @property
     def classifier(self) -> str:
@@ -42,11 +42,11 @@ class EvaluationSettings(Protocol):
 
     @property
     def max_classes(self) -> int:
-        """Number of classes of an attribute that are kept."""
+        """Number of classes of an attribute that are used."""
 
     @property
     def max_texts(self) -> int | None:
-        """Greatest number of compared texts of a data set; None for all."""
+        """Greatest number of compared texts of a data set; None compares all texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class LeftOut:
 
 
 def drawn(n_texts: Sequence[int], max_texts: int | None, rng: np.random.Generator) -> Rows:
-    """Draw documents at random, at least one, as many as have at most ``max_texts`` texts together;
-    return the documents in ascending order.
+    """Draw as many documents at random as have at most ``max_texts`` texts together, but at least
+    one; return them in ascending order.
 
     Args:
         n_texts: number of texts of each of n documents, 1 or 2.
@@ -82,8 +82,8 @@ class AttackModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Models that are built before the metrics: the encoder, the language model, and the attackers
-    of membership inference.
+    """Models that exist before the metrics are computed: the encoder, the language model, and the
+    attack models of membership inference.
     """
 
     encoder_of: Callable[[Sequence[str]], Encoder] | None = None
@@ -97,11 +97,11 @@ class DatasetTexts:
 
     Attributes:
         dataset: name of the data set.
-        clean, private: its documents in the same order: split, label, attribute, text, text_b,
-            context.
+        clean, private: clean and rewritten documents of the data set in the same order, with
+            columns split, label, attribute, text, text_b, context.
         settings: section ``evaluation`` of params.yaml.
         seed: seed of the random streams.
-        models: models that were made before.
+        models: models that exist before the metrics are computed.
     """
 
     dataset: str
@@ -160,11 +160,11 @@ class Score:
 
     Attributes:
         name: unique name among all metrics.
-        metric: name of its metric.
+        metric: name of the metric to which the number belongs.
         words: label of the number in rows of tables.
-        path: path of its mean and deviation in the entry; None if the report computes it from other
-            scores.
-        glance: key and heading of its column in the table of data sets at a glance; None for no
+        path: path of the mean and the deviation in the entry; None if the report computes the
+            number from other scores.
+        glance: key and heading of the column in the table of data sets at a glance; None for no
             column.
         decimals: 1 or 3.
     """
@@ -184,8 +184,8 @@ class PaperTable:
     Attributes:
         name: name for HTML ids.
         caption: caption; the report puts the data set before it and the back end after it.
-        scores: its rows, one of each per mechanism and strategy; the last score belongs to the
-            metric that has the table.
+        scores: the scores of the rows; each mechanism and strategy has one row per score. The last
+            score belongs to the metric that has the table.
         source: the table or figure in the papers.
         averaged: whether the papers also print means over data sets.
     """
@@ -220,22 +220,21 @@ class Metric(ABC):
     """A metric of the evaluation.
 
     Attributes:
-        name: name of its entry in the record of a data set.
+        name: name of the metric's entry in the record of a data set.
         title: name of the metric in sentences.
-        back_end: the parameter of section evaluation that names its model; empty if there is no
-            choice.
-        only_back_end: the model, if there is no choice.
+        back_end: the parameter of section evaluation that names the metric's model; empty if the
+            model cannot be chosen.
+        only_back_end: the model, if it cannot be chosen.
         limits: smallest and largest value.
-        settings: names of its settings, each with values of its own; None for a setting without a
-            name.
-        same: the parts of an entry that rewriting does not change, so that they are equal in all
-            runs.
-        means: keys of the means in its entry, where there are no values by training.
-        trained: whether the metric trains models on the texts, and so may run in a process of its
-            own.
+        settings: names of the metric's settings, each with values of its own; None for a setting
+            without a name.
+        same: the parts of an entry that rewriting does not change; all runs must have equal parts.
+        means: keys of the means in an entry, if the entry has no values by training.
+        trained: whether the metric trains models on the texts, so that it may run in a process of
+            its own.
         scores, tables, figures: numbers, tables and figures in the report.
-        explanation: explanation of the metric, as HTML that continues "Beside that:"; empty where
-            the page explains it.
+        explanation: explanation of the metric, as HTML that continues "Beside that:"; empty if the
+            page already explains the metric.
     """
 
     name: ClassVar[str]
@@ -261,8 +260,8 @@ class Metric(ABC):
         entry: Entry,
         setting: str | None,  # noqa: ARG002
     ) -> list[tuple[float | None, Sequence[float] | None]]:
-        """Return every mean in one setting, with its values by training where there are some; empty
-        if the entry lacks them.
+        """Return every mean in one setting, with its values by training if there are any. Return an
+        empty list if the entry has no means.
         """
         return [(entry.get(name), None) for name in self.means]
 
@@ -282,9 +281,9 @@ class Metric(ABC):
         mean: float,  # noqa: ARG002
         sd: float | None,  # noqa: ARG002
     ) -> float | None:
-        """Return the standard error of a mean; None if it is not known."""
+        """Return the standard error of a mean; None if the standard error is unknown."""
         return None
 
     def majority(self, entry: Mapping[str, Any], score: Score) -> float | None:  # noqa: ARG002
-        """Return the majority-class baseline of a score; None where there is none."""
+        """Return the majority-class baseline of a score; None if the score has no baseline."""
         return None

@@ -37,9 +37,11 @@ from lexveil.lab.evaluation.metrics.base import (
 )
 from lexveil.lab.evaluation.scores import DECIMALS, mean_sd
 
-STREAM = "membership"  # random stream by which training and attack draw the same parts
+STREAM = "membership"  # random stream with which training and attack draw the same parts
 EPOCHS = 20  # epochs of the attack model
-MIN_PART = 8  # texts in each of the four parts: with fewer, an AUC is meaningless
+MIN_PART = (
+    8  # smallest number of texts in each of the four parts: with fewer, an AUC is meaningless
+)
 
 MEMBERSHIP = Score(
     name="membership_auc",
@@ -101,14 +103,14 @@ def auc(scores_in: Floats, scores_out: Floats) -> Membership:
 
 
 class PaperAttacker:
-    """The paper's attack model: two layers of 64 with ReLU, Adam, batches of 64, 20 epochs;
-    scikit-learn's MLP.
+    """The paper's attack model: two layers of 64 units with ReLU, Adam, batches of 64, 20 epochs;
+    implemented by scikit-learn's MLP.
 
-    The seed decides its weights and the order of its batches.
+    The seed decides the first weights and the order of the batches.
 
     Attributes:
         layers: weights (inputs, outputs) and biases (outputs,) of each layer; empty before
-            training. They are kept apart from the library's model, so that they can be stored as
+            training. They are separate from the library's model, so that they can be stored as
             arrays.
     """
 
@@ -117,7 +119,7 @@ class PaperAttacker:
         self.layers = layers
 
     def fit(self, features: Floats, labels: Ids) -> None:
-        """Train EPOCHS epochs on (n, c) outputs."""
+        """Train for EPOCHS epochs on (n, c) outputs of a classifier."""
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.neural_network import MLPClassifier
 
@@ -180,11 +182,11 @@ class Parts:
 
 
 def parts_of(classes: Sequence[str | None]) -> Parts | LeftOut:
-    """Return all texts that have a class, whatever their split, or the reason why no attack is
-    possible.
+    """Return all texts that have a class, whatever their split; or return the reason why no attack
+    is possible.
 
     Args:
-        classes: (n,) class of each text, None if it has none.
+        classes: (n,) class of each text, None for a text without a class.
     """
     rows = np.array([row for row, name in enumerate(classes) if name is not None], dtype=np.int64)
     names, labels = np.unique([str(classes[row]) for row in rows.tolist()], return_inverse=True)
@@ -194,12 +196,13 @@ def parts_of(classes: Sequence[str | None]) -> Parts | LeftOut:
         return LeftOut("all documents have the same value in column label")
     if len(rows) < 4 * MIN_PART:
         return LeftOut(
-            f"{len(rows):,} documents have a value in column label, and four parts of "
-            f"{MIN_PART} are needed"
+            f"only {len(rows):,} documents have a value in column label; each of the four parts "
+            f"needs {MIN_PART}"
         )
     if np.bincount(labels).min() < 4:
         return LeftOut(
-            "a value in column label has fewer than 4 documents, and each of four parts needs one"
+            "a value in column label has fewer than 4 documents, but each of the four parts "
+            "needs one"
         )
     return Parts(rows, labels)
 
@@ -207,8 +210,8 @@ def parts_of(classes: Sequence[str | None]) -> Parts | LeftOut:
 def attackers(
     clean: csr_array, parts: Parts, rngs: Sequence[np.random.Generator]
 ) -> list[PaperAttacker]:
-    """Train one attack model for each generator; they learn from clean texts only, so all runs
-    share them.
+    """Train one attack model for each generator. The attack models learn from clean texts only, so
+    all runs share them.
 
     Args:
         clean: (n, m) counts of n-grams of n clean texts.
@@ -234,9 +237,9 @@ def attacked(
 ) -> list[Membership]:
     """Attack classifiers that were trained on rewritten texts, once for each generator.
 
-    The paper's four parts come from two files of one source; here they are drawn anew for each
-    generator. Members are evaluated in their clean form: an attacker who suspects that a text was
-    in the training set has the text, not its rewriting.
+    The paper's four parts come from two files of one source; this function draws them anew for each
+    generator. Members are evaluated in their clean form, because an attacker who suspects that a
+    text was in the training set has the text, not its rewriting.
 
     Args:
         clean: (n, m) counts of n-grams of n clean texts.
@@ -282,8 +285,7 @@ class MembershipInference(Metric):
     )
     explanation = (
         "<strong>membership inference</strong>, which asks a\nclassifier that learnt from "
-        "rewritten texts whether a "
-        "text was among them: an AUC of 0.5 is guessing"
+        "rewritten texts whether a text was among them: an AUC of 0.5 is guessing"
     )
 
     def compute(self, texts: DatasetTexts) -> Entry:
@@ -314,14 +316,15 @@ class MembershipInference(Metric):
         """Return the AUC and its standard error as one line."""
         auc = entry["auc"]["mean"]
         error = entry["standard_error"]
-        return f"AUC {auc:.3f} ± {error:.3f}, {entry['n_in']:,} in and {entry['n_out']:,} out"
+        return (
+            f"AUC {auc:.3f} ± {error:.3f}, {entry['n_in']:,} members and {entry['n_out']:,} others"
+        )
 
     def note(self, entry: Mapping[str, Any]) -> str:
         """Return the note of a table: numbers of texts, and the meaning of ±."""
         return (
-            f"{entry['n_in']:,} texts that were learnt from and {entry['n_out']:,} that were "
-            "not; 0.5 is guessing. "
-            "± is the standard deviation over trainings."
+            f"{entry['n_in']:,} training texts and {entry['n_out']:,} other texts; 0.5 is "
+            "guessing. ± is the standard deviation over trainings."
         )
 
     def standard_error(

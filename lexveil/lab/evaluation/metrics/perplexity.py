@@ -21,8 +21,8 @@ PERPLEXITY = Score(
 
 
 def perplexity_entry(scores: PerplexityScores) -> Entry:
-    """Return the entry of one data set: the mean perplexity over texts (CLMLDP Table 2), and that
-    of all texts taken as one.
+    """Return the entry of one data set: the mean perplexity over texts (CLMLDP Table 2), and the
+    perplexity of all texts taken as one.
     """
     if not scores.n_tokens.any():
         return {"left_out": "no text has a token that the language model predicts"}
@@ -44,7 +44,7 @@ class Perplexity(Metric):
     back_end = "language_model"
     limits = (1.0, float_info.max)
     means = ("mean", "corpus")  # mean over texts, and perplexity of all texts as one
-    same = ("n_texts",)  # a rewriting may leave nothing that a language model knows
+    same = ("n_texts",)  # a rewriting may leave no token that the language model knows
     scores = (PERPLEXITY,)
     tables = (
         PaperTable(
@@ -54,22 +54,22 @@ class Perplexity(Metric):
     explanation = "the\n<strong>perplexity</strong> that a language model has of the texts"
 
     def compute(self, texts: DatasetTexts) -> Entry:
-        """Score some rewritten texts."""
+        """Score a random sample of rewritten texts."""
         if texts.models.language_model is None:
-            return {"left_out": "there is no corpus that a language model could learn from"}
+            return {"left_out": "there is no corpus on which a language model could be trained"}
         return perplexity_entry(texts.models.language_model.score(texts.compared[1]))
 
     def summary(self, entry: Entry) -> str:
-        """Return both means as one line."""
+        """Return the mean over texts and the perplexity of all texts as one line."""
         return (
-            f"mean {entry['mean']:,.1f} of {entry['n_texts']:,} texts, "
-            f"{entry['corpus']:,.1f} of all as one"
+            f"mean {entry['mean']:,.1f} over {entry['n_texts']:,} texts, {entry['corpus']:,.1f} "
+            "for all texts as one"
         )
 
     def note(self, entry: Mapping[str, Any]) -> str:
         """Return the note of a table: numbers of texts and of unknown tokens."""
         return (
             f"Mean over {entry['n_texts']:,} texts; {entry['n_unknown']:,} of the "
-            f"{entry['n_tokens']:,} tokens of the "
-            "clean texts are unknown to the model. Lower is more like ordinary text."
+            f"{entry['n_tokens']:,} tokens of the clean texts are unknown to the model. A lower "
+            "value is more like ordinary text."
         )

@@ -1,5 +1,5 @@
-"""Classification of documents: the base of utility and attack, in the manner of CLMLDP (Tables 3
-and 4) and TEM.
+"""Classification of documents: the basis of the metrics utility and attack, in the manner of CLMLDP
+(Tables 3 and 4) and TEM.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from lexveil.lab.evaluation.scores import (
 )
 
 TRAIN = "train"
-HELD_OUT = ("validation", "dev", "test")  # the first of these splits in a data set is scored
+# Scoring uses the first of these splits that a data set has.
+HELD_OUT = ("validation", "dev", "test")
 
 # Training texts and scored texts, by metric and setting. Utility is scored on rewritten texts, as
 # in CLMLDP and 1-Diffractor, and on clean texts, as in TEM.
@@ -47,7 +48,9 @@ SETTINGS = {
 
 
 class TrainingScores(NamedTuple):
-    """Scores of one training, and (b,) whether each of the scored documents is right."""
+    """Scores of one training, and (b,) flags of the scored documents that the classifier predicts
+    correctly.
+    """
 
     scores: ClassificationScores
     right: Flags
@@ -74,12 +77,12 @@ class Problem:
     """Documents on which a classifier is trained, and documents on which it is evaluated.
 
     Attributes:
-        classes: (n,) class of every document of the data set, None where it has none.
+        classes: (n,) class of every document of the data set, None for a document without a class.
         train: (a,) rows to train on, ascending; of at least two classes.
         test: (b,) rows to be scored, ascending; b > 0.
         held_out: the split of ``test``.
-        n_left_out: number of documents of both splits without a class, or with a class that is not
-            kept.
+        n_left_out: number of documents of both splits that have no class, or a class that is not
+            used.
     """
 
     classes: Sequence[str | None]
@@ -89,7 +92,7 @@ class Problem:
     n_left_out: int
 
     def of(self, rows: Rows) -> list[str]:
-        """Return the classes of ``rows``, each of which has one."""
+        """Return the classes of ``rows``; each of these rows must have a class."""
         return [str(self.classes[row]) for row in rows.tolist()]
 
     def shuffles(self, rngs: Sequence[np.random.Generator], share: float) -> list[Shuffle]:
@@ -98,8 +101,8 @@ class Problem:
 
         Args:
             share: share of the documents of each class to train on, in (0, 1], rounded, at least
-                one document; below 1 the trainings differ even where order and seed do not matter,
-                so that their spread shows the influence of the documents.
+                one document. Below 1, the trainings differ even if order and seed do not matter, so
+                that their spread shows the influence of the documents.
         """
         codes = np.unique(self.of(self.train), return_inverse=True)[1]
         counts = np.bincount(codes)
@@ -107,7 +110,7 @@ class Problem:
         shuffles = []
         for rng in rngs:
             order = rng.permutation(len(codes))
-            # Place of each document among the documents of its class, in this order.
+            # Rank of each document among the documents of its class, in this order.
             by_class = np.argsort(codes[order], kind="stable")
             place = np.empty(len(order), dtype=np.int64)
             place[by_class] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -149,7 +152,7 @@ class Problem:
 
         ``right`` holds for each scored document, in order, the number of trainings that classify it
         correctly, so that runs on the same documents can be compared document by document. It is
-        one string of numbers, because a JSON list takes a line for each.
+        one string of numbers, because a JSON list would take a line for each number.
         """
         base = majority(self.of(self.train), self.of(self.test))
         n_right = {
@@ -187,8 +190,8 @@ def problem_of(
         target: name of the column of ``classes``, for the reason: label or attribute.
         splits: (n,) train, validation, ...
         classes: (n,) class of each document, or None.
-        max_classes: number of the most frequent classes of the train split to keep, ties by name;
-            None keeps all.
+        max_classes: use only so many classes, the most frequent of the train split, ties by name;
+            None uses all.
     """
     rows = range(len(classes))
     if all(name is None for name in classes):
@@ -227,7 +230,7 @@ def classifier_score(metric: str, setting: str, measure: str, words: str, **show
 
 
 class PredictionMetric(Metric):
-    """Metric of how well classes of documents are predicted.
+    """Metric that measures how well classes of documents are predicted.
 
     Attributes:
         target: the column that is predicted.
@@ -250,7 +253,7 @@ class PredictionMetric(Metric):
     trained = True
 
     def max_classes(self, settings: EvaluationSettings) -> int | None:  # noqa: ARG002
-        """Return the number of most frequent classes to keep; None for all."""
+        """Return the number of most frequent classes that are used; None uses all."""
         return None
 
     def compute(self, texts: DatasetTexts) -> Entry:
@@ -302,10 +305,9 @@ class PredictionMetric(Metric):
         target = self.target.capitalize()
         note = (
             f"{target}: {entry['n_classes']:,} classes, learnt from {entry['n_learnt']:,} of "
-            f"{entry['n_train']:,} "
-            f"documents of split train, scored on {n_test:,} of split {entry['held_out']}. "
-            "From that many a share of "
-            f"one half is known to ± {half_width(n_test):.2f} (95%)."
+            f"{entry['n_train']:,} documents of split train, scored on {n_test:,} of split "
+            f"{entry['held_out']}. With so many documents, a share of one half is known to ± "
+            f"{half_width(n_test):.2f} (95%)."
         )
         if entry["n_left_out"]:
             why = f"their {self.target} is unknown or rare"

@@ -1,4 +1,4 @@
-"""Semantic similarity: the cosine of each text with its rewriting; both texts of a pair count as
+"""Semantic similarity: the cosine of each text with its rewriting. Both texts of a pair count as
 texts.
 """
 
@@ -22,7 +22,7 @@ from lexveil.lab.evaluation.metrics.base import (
 )
 from lexveil.lab.evaluation.scores import rounded
 
-TEXTS_AT_A_TIME = 4096  # texts at a time
+TEXTS_AT_A_TIME = 4096  # texts that are compared at a time
 COSINE = Score(
     name="cosine", metric="similarity", words="cosine", path=(), glance=("cosine", "Cosine")
 )
@@ -34,9 +34,9 @@ def cosines(
     """Compare each of n texts with its privatized form.
 
     Returns:
-        (n,) cosines in [-1, 1], NaN where one of the two has no vector; the number of originals
-            without any known word; and the number of privatized texts without any, those of such
-            originals included.
+        (n,) cosines in [-1, 1], NaN if one of the two texts has no vector; the number of originals
+            without any known word; and the number of privatized texts without any known word,
+            including those whose originals have none.
     """
     similarities = np.empty(len(original))
     unknown = np.zeros(2, dtype=np.int64)
@@ -53,7 +53,7 @@ def cosines(
 
 def similarity_entry(cosine: Floats, n_original_unknown: int, n_private_unknown: int) -> Entry:
     """Return the entry of one data set: numbers of texts, mean and sample standard deviation over
-    them.
+    the texts.
     """
     compared = cosine[~np.isnan(cosine)]
     if not len(compared):
@@ -76,7 +76,7 @@ class CosineSimilarity(Metric):
     title = "cosine similarity"
     back_end = "encoder"
     limits = (-1.0, 1.0)
-    same = ("n_texts", "n_original_unknown")  # a rewriting may leave nothing that an encoder knows
+    same = ("n_texts", "n_original_unknown")  # a rewriting may leave no word that the encoder knows
     scores = (COSINE,)
     tables = (
         PaperTable(
@@ -97,12 +97,14 @@ class CosineSimilarity(Metric):
         ),
     )
     explanation = (
-        "the <strong>cosine</strong> of the vectors of original and rewritten "
-        "text, 1 where nothing is lost"
+        "the <strong>cosine</strong> of the vectors of original and rewritten text; 1 means "
+        "that nothing is lost"
     )
 
     def compute(self, texts: DatasetTexts) -> Entry:
-        """Compare some texts; the encoder is built from clean texts."""
+        """Compare a random sample of texts with their rewritings; the encoder is built from clean
+        texts.
+        """
         original, rewritten = texts.compared
         assert texts.models.encoder_of is not None
         return similarity_entry(*cosines(texts.models.encoder_of(original), original, rewritten))

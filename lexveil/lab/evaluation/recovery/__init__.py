@@ -1,1 +1,3 @@
-"""Recovery measured: the words that readers name in the runs of a grid, and the texts they find."""
+"""Measured recovery in the runs of a grid: the words that adversaries name, and the source texts
+that they find.
+"""

@@ -1,7 +1,7 @@
-"""Measured recovery of replaced words, by frequency band, on texts whose words are known.
+"""Measured recovery of replaced words, by frequency band, on texts with known source words.
 
-The result is a function of source texts: it is only for people who may see them, and is never
-published with an output.
+The result is a function of source texts. It is only for people who may see the source texts, and is
+never published with an output.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from lexveil.lab.evaluation.scores import DECIMALS
 from lexveil.readers.bands import ALL, BANDS
 from lexveil.readers.shares import Share
 
-READERS = ("by_word", "by_context", "by_neural")  # adversaries with public text and the output only
+# Adversaries who have public text and the output only.
+READERS = ("by_word", "by_context", "by_neural")
 GUESSES = (*READERS, "without_output", "knowing_rest")
-LISTED = "listed"  # band of the words on the user's list, beside the frequency bands
+LISTED = "listed"  # band of the words on the user's list, besides the frequency bands
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -27,8 +28,8 @@ class Replaced:
 
     Attributes:
         source: the true words.
-        answers: the words that the output (``unchanged``) and each of GUESSES give for them; None
-            for an adversary that was not run.
+        answers: guesses by the name of the adversary: ``unchanged`` guesses the output word, the
+            others are the adversaries in GUESSES; None for an adversary that was not run.
     """
 
     source: Ids

@@ -1,13 +1,13 @@
-"""Measured recovery of one run of the grid: the share of its documents' words that an adversary
+"""Measured recovery of one run of the grid: the share of words of its documents that an adversary
 recovers.
 
 The documents are those on which similarity is measured. Their clean texts are cut into tokens
 again, so that at each position both the source word and the output word are known; only replaced
-words count. The adversary decodes the outputs by the word, by context, and without the outputs by
-the language model alone.
+words count. Three adversaries guess: one decodes each output by its word alone, one by its context,
+and one sees no outputs and uses the language model alone.
 
-The shares are functions of source texts, here of evaluation data, for people who may see those. The
-file holds no word.
+The shares are functions of source texts, which are evaluation data; they are for people who may see
+these texts. The file holds no word.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ LOGGED = ["doc_id", "field", "position", "epsilon", "action", "word_id"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Aligned:
-    """Texts of one data set, token by token. It holds source text.
+    """Texts of one data set, token by token. They are source text.
 
     Attributes:
         tokens: the texts as an adversary sees them.
@@ -72,8 +72,8 @@ class Aligned:
     doc_ids: pa.Array
 
     def replaced(self, guesses: Callable[[SeenTokens, Flags], dict[str, Ids | None]]) -> Replaced:
-        """Return the replaced words with their guesses; ``guesses`` gets the tokens, and (n,)
-        whether each was replaced.
+        """Return the replaced words with the guesses of adversaries. ``guesses`` is called with the
+        tokens, and (n,) whether each token was replaced.
         """
         is_replaced = self.source >= 0
         answers = {"unchanged": self.tokens.outputs[is_replaced], **dict.fromkeys(GUESSES)}
@@ -89,7 +89,7 @@ def align(
         clean: clean documents, in the order of the log.
 
     Raises:
-        RequestError: if the log is of other texts or was made with another vocabulary.
+        RequestError: if the log belongs to other texts or was made with another vocabulary.
     """
     texts = texts_of(clean)
     encoded = encode(texts.column("text").to_pylist(), model.lexicon(strategy))
@@ -103,9 +103,8 @@ def align(
         same = same and log.column(name).equals(texts.column(name).take(pa.array(encoded.text_of)))
     if not same:
         raise RequestError(
-            f"{log_file}: the tokens of data set {dataset} are not those of its clean texts; "
-            "`lexveil run` makes anew "
-            "what is out of date"
+            f"{log_file}: the tokens of data set {dataset} differ from the tokens of its clean "
+            "texts; `lexveil run` renews what is out of date"
         )
     action = log.column("action").combine_chunks().cast(pa.string())
     replaced, kept = (
@@ -132,12 +131,12 @@ def align(
 
 
 def listed_words(file: str | None, tokens: list[str]) -> Flags | None:
-    """Return whether each token is a word of the user's list FILE@HASH, or a collocation with one;
-    None without a list.
+    """Return whether each token is a word of the user's list FILE@HASH, or a collocation with such
+    a word. Return None without a list.
 
     Raises:
-        ParameterError: if the file is missing, has another content, is no text in UTF-8, or holds
-            no word.
+        ParameterError: if the file is missing, has another hash, is not text in UTF-8, or holds no
+            word.
     """
     if file is None:
         return None
@@ -155,7 +154,7 @@ def datasets(
     for dataset in sorted(clean.column("dataset").unique().to_pylist()):
         own = clean.filter(pc.equal(clean.column("dataset"), dataset))
         n_texts = 1 + own.column("text_b").is_valid().to_numpy().astype(np.int64)
-        # The generator of the similarity metric draws the same documents.
+        # The random stream of the similarity metric draws the same documents.
         rows = drawn(
             n_texts.tolist(),
             params.evaluation.max_texts,
@@ -167,13 +166,14 @@ def datasets(
 def measure_recovery(
     mechanism: str, strategy: str, noise: NoiseSetting, params: Params
 ) -> dict[str, Any]:
-    """Return the shares of one run, by data set and band.
+    """Return the measured recovery of one run, by data set and band.
 
     Raises:
-        MissingArtifactError: if the run, the clean baseline or the language model was not made.
+        MissingArtifactError: if the run, the clean baseline or the language model does not exist
+            yet.
         ParameterError: if the list of sensitive words cannot be read.
-        RequestError: if the run and the clean baseline are not of the same texts, or the model of
-            the contextual adversary cannot be read.
+        RequestError: if the run and the clean baseline have different texts, or the model of the
+            contextual adversary cannot be read.
     """
     made_by = stage_name("privatize", mechanism, strategy, noise)
     log_file = require(paths.private(mechanism, strategy, noise) / "tokens.parquet", made_by)
@@ -195,7 +195,7 @@ def measure_recovery(
     without = (
         None
         if neural or reader not in READER_MODELS
-        else f"by {reader}, for want of the n-grams of a corpus"
+        else f"by {reader}, because the corpus has no n-grams"
     )
     unigram = unigram_adversary(aligned, words)
     replaced = decode(aligned, words, tokens, unigram, language_model, neural)
@@ -233,13 +233,13 @@ def unigram_adversary(aligned: dict[str, Aligned], words: PublicWords) -> Advers
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LinkagePool:
-    """Candidates for the sources of some outputs. It holds source text.
+    """Candidates for the sources of some outputs. They are source text.
 
     Attributes:
-        candidates: P texts of a data set, the measured texts among them.
-        disclosed: their structure.
+        candidates: P texts of a data set, among them the measured texts.
+        disclosed: structure of each candidate that an output discloses.
         outputs: the m rewritten texts.
-        sources: (m,) the source of each output, as a candidate.
+        sources: (m,) position of each output's source among the candidates.
     """
 
     candidates: Sequence[str]
@@ -284,8 +284,8 @@ def pools(
 def measure_linkage(
     texts: Aligned, pool: LinkagePool, adversary: Adversary
 ) -> dict[str, dict[str, float]]:
-    """Return the linkage of the texts of a data set, by the number of candidates and
-    the adversary.
+    """Return the share of outputs for which an adversary finds the source, by the number of
+    candidates and the adversary.
     """
     is_replaced = texts.source >= 0
     before = texts.tokens.before

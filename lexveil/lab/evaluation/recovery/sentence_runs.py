@@ -1,9 +1,10 @@
-"""Measured linkage, and measured naming of words, of one run of sentences of a bank.
+"""Measured linkage and measured naming of words, for one run with sentences of a bank (S5).
 
-The documents are those on which similarity is measured. A reader knows the exact channel. It ranks
-texts of like length as sources of each output, and names words by the chances of the other measured
-texts (lexveil.readers.sentence_levels). The shares are functions of source texts, here of
-evaluation data, for people who may see those. The file holds no word.
+The documents are those on which similarity is measured. The adversary knows the exact channel. The
+adversary ranks texts of similar length as sources of each output, and guesses words by their
+frequency in the other measured texts (lexveil.readers.sentence_levels). The shares are functions of
+source texts, which are evaluation data; they are for people who may see these texts. The file holds
+no word.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ LOGGED = ["dataset", "doc_id", "field", "position", "word_id"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SentenceTexts:
-    """Texts of one data set, with the output of some of them. This class holds source text.
+    """Texts of one data set, with the outputs of some of them. This class holds source text.
 
     Attributes:
-        candidates: P texts, the sources among them.
-        sources: (m,) the source of each output, as a candidate.
+        candidates: P texts, among them the sources.
+        sources: (m,) position of each output's source among the candidates.
         outputs: the m outputs.
         rows: (m, n) the sentences of each output, as rows of the bank.
     """
@@ -70,7 +71,7 @@ def datasets(clean: pa.Table, run: Path, params: Params) -> Iterator[tuple[str, 
             for table in (clean, private, log)
         )
         n_texts = 1 + own.column("text_b").is_valid().to_numpy().astype(np.int64)
-        # The generator of the similarity metric draws the same documents.
+        # The random stream of the similarity metric draws the same documents.
         rng = stream(params.seed, STREAM, dataset, "texts")
         chosen = drawn(n_texts.tolist(), params.evaluation.max_texts, rng)
         ids = own.column("doc_id").take(pa.array(chosen)).combine_chunks()
@@ -93,11 +94,11 @@ def datasets(clean: pa.Table, run: Path, params: Params) -> Iterator[tuple[str, 
 
 
 def linkage_of_texts(texts: SentenceTexts, scores: Floats) -> dict[str, dict[str, float]]:
-    """Return the share of sources that readers rank first, by the number of candidates. The shape
-    of a text is not disclosed, so that by structure all candidates are alike.
+    """Return the share of outputs whose source the adversary ranks first, by the number of
+    candidates. The output discloses no shape of a text, so all candidates are alike by structure.
 
     Args:
-        scores: (m, P) the log-likelihood of each output, as if of each candidate.
+        scores: (m, P) log-likelihood of each output, given each candidate as its source.
     """
     n_candidates = len(texts.candidates)
     lengths = np.array([len(text.split()) for text in texts.candidates])
@@ -124,8 +125,8 @@ def linkage_of_texts(texts: SentenceTexts, scores: Floats) -> dict[str, dict[str
 def measured(
     texts: SentenceTexts, bank: SentenceBank, model: Model, epsilon: float
 ) -> dict[str, Any]:
-    """Return the shares that a reader recovers from the texts of one data set: linkage, and words
-    named.
+    """Return the shares that an adversary recovers from the texts of one data set: linkage, and
+    words named.
     """
     beta = model.params.mechanisms.tem.beta
     mechanism = SentenceDraws(bank.vectors, bank.space.radius, beta)
@@ -152,10 +153,10 @@ def measured(
 def measure_sentences(
     mechanism: str, strategy: str, level: NoiseSetting, params: Params
 ) -> dict[str, Any]:
-    """Return the shares of one run, by data set.
+    """Return the shares that an adversary recovers from one run, by data set.
 
     Raises:
-        MissingArtifactError: if the run or the clean baseline was not made.
+        MissingArtifactError: if the run or the clean baseline does not exist yet.
     """
     run = require(
         paths.private(mechanism, strategy, level),

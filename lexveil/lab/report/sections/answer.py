@@ -22,8 +22,9 @@ from lexveil.lab.report.sections import sentences
 from lexveil.lab.report.sections.samples import ShownText, start
 from lexveil.readers.bands import CONTENT
 
-LEVELS = (0.05, 0.2, 0.5)  # shares of the content words that an adversary may name
-# Smallest share of the gain of clean texts over the majority that the recommended run must keep.
+LEVELS = (0.05, 0.2, 0.5)  # columns: shares of the content words that an adversary may name
+# Smallest acceptable utility of the recommended run, as a share of the gain of clean texts over the
+# majority baseline.
 ENOUGH = 0.5
 TEXTS = 3  # number of texts to show
 NAMED = share_axis("named by a reader (% of content words)")
@@ -47,7 +48,7 @@ class TaskScores:
     runs: Mapping[Key, float]
 
     def kept(self, key: Key) -> float:
-        """Return the share of the gain over the majority on clean texts that a run keeps; never
+        """Return the share of the gain of clean texts over the majority that a run keeps; never
         below 0.
         """
         return max(0.0, (self.runs[key] - self.majority) / (self.clean - self.majority))
@@ -85,9 +86,11 @@ class LabellessAnswer:
     instead of the utility of a task.
 
     Attributes:
-        attack, found: as of ``Answer``.
-        near: the shares that a reader names, and the mean cosine of texts and sources, by run.
-        chosen: the run with the nearest texts at each of ``LEVELS``; None where there is none.
+        attack, found: as in ``Answer``.
+        near: the share of words that an adversary names, and the mean cosine of texts and sources,
+            by run.
+        chosen: at each of ``LEVELS``, the run whose texts are most similar to their sources; None
+            if no run stays within the level.
     """
 
     dataset: str
@@ -99,7 +102,7 @@ class LabellessAnswer:
 
 def best(kept: Kept, level: float) -> Key | None:
     """Return the run with the highest utility, among the runs in which the adversary names at most
-    ``level``; the smaller share wins a tie. None if there is no such run.
+    ``level``; a tie goes to the smaller share. Return None if there is no such run.
     """
     within = [key for key, (named, _) in kept.items() if named.share <= level]
     return max(within, key=lambda key: (kept[key][1].mean, -kept[key][0].share), default=None)
@@ -107,7 +110,7 @@ def best(kept: Kept, level: float) -> Key | None:
 
 def taken(kept: Kept, utility: TaskScores) -> Key | None:
     """Return the run with the smallest share of named words, among the runs that keep enough
-    utility; the higher utility wins a tie. None if there is no such run.
+    utility; a tie goes to the higher utility. Return None if there is no such run.
     """
     enough = [key for key in kept if utility.kept(key) >= ENOUGH]
     return min(enough, key=lambda key: (kept[key][0].share, -utility.runs[key]), default=None)
@@ -127,8 +130,8 @@ def scores(values: Values, score: Score) -> TaskScores | None:
 
 
 def found(runs: Sequence[RunRecovery], dataset: str) -> dict[Key, tuple[int, float]]:
-    """Return the largest number of candidates of each run, and the share of sources found among
-    them.
+    """Return for each run the largest number of candidates, and the share of sources that an
+    adversary finds among them.
     """
     largest: dict[Key, tuple[int, float]] = {}
     for run in runs:
@@ -157,7 +160,9 @@ def chart(number: int, dataset: str, kept: Kept, clean: float, majority: float) 
 
 
 def labelless(report: ReportData, dataset: str, every: Values) -> LabellessAnswer | None:
-    """Return the answer of a data set without labels; None if nothing is known to choose by."""
+    """Return the answer for a data set without labels; None if no value is known by which to
+    choose.
+    """
     cosines = of_score(every, COSINE)
     named = {run.key: run.share(CONTENT, dataset=dataset) for run in report.recovery}
     near = {

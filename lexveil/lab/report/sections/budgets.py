@@ -42,17 +42,16 @@ def require_one_budget(plans: Sequence[Record]) -> None:
         if not is_same or known["n_words"] != plan["n_words"]:
             raise CheckFailedError(
                 f"report: {known['strategy']} and {plan['strategy']} plan data set "
-                f"{plan['dataset']} at base epsilon "
-                f"{plan['epsilon']} with budgets {known['budget']:g} and {plan['budget']:g} "
-                f"for {known['n_words']:,} "
-                f"and {plan['n_words']:,} words; it must be one. Run `dvc repro --force "
+                f"{plan['dataset']} at base epsilon {plan['epsilon']} with budgets "
+                f"{known['budget']:g} and {plan['budget']:g} for {known['n_words']:,} and "
+                f"{plan['n_words']:,} words; the budgets must be equal. Run `dvc repro --force "
                 "plan_budgets`"
             )
 
 
 def by_epsilon(plans: Sequence[Record], names: Sequence[str], value: str) -> list[Row]:
-    """Pivot plans into one row for each combination of the columns ``names``, with the first plan
-    of that combination, and with ``value`` at every epsilon.
+    """Return a row for each combination of the columns ``names``: the first plan of the
+    combination, and one column with ``value`` for every epsilon.
     """
     rows: dict[tuple[str, ...], dict[str, object]] = {}
     for plan in plans:
@@ -62,9 +61,9 @@ def by_epsilon(plans: Sequence[Record], names: Sequence[str], value: str) -> lis
 
 
 def budget_tables(plans: Sequence[Record], *, is_per_token: bool) -> dict[str, Table]:
-    """Return tables of the document budget at each base epsilon, the mean epsilon of a token, and
-    the mean spending of a text. If every token has the epsilon of the grid, return the table of the
-    spending alone.
+    """Return tables of the document budget at each base epsilon, of the mean epsilon of a token,
+    and of the mean spending of a text. If every token has the epsilon of the grid, return only the
+    table of the spending.
     """
     epsilons = sorted({plan["epsilon"] for plan in plans})
     two = formatting.two
@@ -138,8 +137,8 @@ def coverage_table(coverage: Mapping[str, Mapping[str, Record]]) -> Table:
 
 
 def bounded(runs: Sequence[ReportedRun], metric: str) -> list[str]:
-    """Return the mechanisms whose guarantee is stated in ``metric`` and proven for every run that
-    uses them.
+    """Return the mechanisms that state a guarantee in ``metric``, if it is proven for every run of
+    the mechanism.
     """
     unproven = {run.key[0] for run in runs if run.record.get("no_proof")}
     mechanisms = dict.fromkeys(run.key[0] for run in runs if not run.is_baseline)
@@ -151,8 +150,8 @@ def bounded(runs: Sequence[ReportedRun], metric: str) -> list[str]:
 
 
 def bound_table(plans: Sequence[Record], nearest: Mapping[str, float], epsilon_is: str) -> Table:
-    """Return the factor by which one output may become more likely if one token is exchanged for
-    its nearest neighbour.
+    """Return the factor by which an output may become more likely if one token is exchanged for its
+    nearest neighbour.
 
     Args:
         epsilon_is: the epsilon of the grid in words.
@@ -187,8 +186,8 @@ def bound_table(plans: Sequence[Record], nearest: Mapping[str, float], epsilon_i
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """Return the values that the template of the section uses; there are no budgets if all runs are
-    at levels of recovery.
+    """Return the values that the template of the section uses; without budgets if all runs are at
+    levels of recovery.
     """
     plans = report.plans
     mechanisms = bounded(report.runs, epsilon_units.EUCLIDEAN)

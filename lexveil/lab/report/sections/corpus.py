@@ -17,7 +17,7 @@ NGRAMS = ("bigrams", "trigrams")
 LENGTHS = {"unigram": "of 1 word", "bigram": "of 2 words", "trigram": "of 3 words"}
 # lists of collocations
 BY_PLACE = {"by_pmi": "highest PMI among the frequent", "by_count": "most frequent"}
-COUNTS = {  # rows of the corpus table, with their keys in metrics/ngrams.json
+COUNTS = {  # rows of the corpus table, and the keys of their values in metrics/ngrams.json
     "Documents in the sample": "n_documents",
     "Sentences": "n_sentences",
     "Words and punctuation marks (N of PMI)": "n_tokens",

@@ -98,7 +98,7 @@ def table(measured: Sequence[Record], n_draws: int) -> Table:
 
 
 def refusals(measured: Sequence[Record]) -> dict[str, str]:
-    """Return the message of a mechanism about the epsilons that it refused, once per mechanism and
+    """Return the message with which a mechanism refused epsilons, once per mechanism and
     segmentation.
     """
     said = {}

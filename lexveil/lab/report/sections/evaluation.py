@@ -55,8 +55,8 @@ AVERAGED = (
 def glance_table(
     values_of: Mapping[str, Values], grid: Sequence[Key], recovery: Sequence[RunRecovery]
 ) -> Table:
-    """Return scores per data set: the scores of clean texts, of the majority baseline, and of the
-    best runs.
+    """Return the most important scores of each data set: the scores of clean texts, of the majority
+    baseline, and of the best runs.
 
     A data set has no row if neither a utility nor an attack is known.
     """
@@ -101,7 +101,7 @@ def glance_table(
 
 
 def unlearnt(values_of: Mapping[str, Values]) -> list[str]:
-    """Return the tasks and attacks whose clean texts do not score clearly above the majority.
+    """Return the tasks and attacks in which clean texts do not score clearly above the majority.
 
     Returns:
         One text per task or attack, with both numbers.
@@ -132,7 +132,7 @@ class ScoreTable:
 def dataset_tables(
     number: int, dataset: str, clean: EvaluatedRun, of: Values, runs: Sequence[Key]
 ) -> list[ScoreTable]:
-    """Return one table for each form that has a measured score.
+    """Return one table for each table of the papers that has a measured score.
 
     Args:
         number: number of the data set from 1, for ids.
@@ -177,13 +177,16 @@ def caption(form: PaperTable, clean: EvaluatedRun) -> str:
 
 
 def source(form: PaperTable) -> str:
-    """Return a sentence that names the table of the paper with this form."""
+    """Return a sentence that names the table of the paper on which a table is modelled."""
     return f"The form of {form.source}."
 
 
 def score_table(name: str, form: PaperTable, of: Values, runs: Sequence[Key]) -> Table:
-    """Return a table with a row for each mechanism, strategy and score of a form, and a column for
-    each epsilon. The table has no rows if no score is known.
+    """Return a table with a row for each mechanism, strategy and score, and a column for each
+    epsilon. The table has no rows if no score is known.
+
+    Args:
+        form: the table of the papers whose scores the rows show.
     """
     epsilons = sorted({key[2] for key in runs})
     rows = []

@@ -25,8 +25,8 @@ CLASS_IN_WORDS = {
 
 
 class Measured(NamedTuple):
-    """Number of measured runs, and per 100 rare words the range that an adversary names and the
-    range that stays unchanged.
+    """Number of measured runs, and two ranges per 100 rare words: the words that an adversary
+    names, and the words that stay unchanged.
     """
 
     n_runs: int
@@ -40,7 +40,7 @@ class Promise:
     same settings.
 
     Attributes:
-        runs: the runs in words.
+        runs: description of the runs in words.
         statement: why the runs themselves have no guarantee.
         release: guarantee of a release; None for the clean baseline.
         conditions: conditions of a release, each with the mechanisms and strategies that it
@@ -76,7 +76,9 @@ def promises(runs: Sequence[ReportedRun], recovery: Sequence[RunRecovery]) -> li
 
 
 def _release(run: ReportedRun) -> Guarantee | None:
-    """Return the guarantee of a release like this run, from the record of the run."""
+    """Return the guarantee of a release with the settings of this run, from the record of the
+    run.
+    """
     stated = run.record["guarantee"].get("in_release")
     return None if stated is None else Guarantee.model_validate(stated)
 
@@ -92,8 +94,8 @@ def _named(runs: Sequence[ReportedRun]) -> str:
 
 
 def _conditions(runs: Sequence[ReportedRun]) -> list[tuple[str, str]]:
-    """Return each condition of the guarantee once, and the pairs of texts that it does not cover,
-    with the mechanisms and strategies concerned if these are not all.
+    """Return each condition of the guarantee once, and each kind of text pairs that the guarantee
+    does not cover, with the mechanisms and strategies concerned if these are not all.
     """
     concerned: dict[str, list[ReportedRun]] = {}
     for run in runs:
@@ -137,7 +139,7 @@ def _range(shares: Sequence[float]) -> str:
 
 def exposure_table(runs: Sequence[ReportedRun]) -> Table:
     """Return counts of protected and unprotected tokens by class. Epsilons of a strategy with equal
-    counts share a row, which usually is one row for all.
+    counts share a row; usually all epsilons do.
     """
     grouped: dict[tuple[str, str, str], list[ReportedRun]] = {}
     for run in runs:

@@ -45,7 +45,7 @@ def choose(
     from the most frequent.
 
     Tokens with a stop word, or with a part that has no letter, are skipped. If there are too few
-    tokens, the last one is taken instead.
+    tokens for a rank, the last token is taken.
 
     Args:
         tokens: tokens by falling frequency; ``_`` joins the words of a token.

@@ -45,7 +45,7 @@ def checks_table(checks: Mapping[str, Record]) -> Table:
         checks: records by file name.
 
     Raises:
-        CheckFailedError: if a record does not say that all expectations hold.
+        CheckFailedError: if some expectation of a record does not hold.
     """
     rows: dict[str, dict[str, Any]] = {}
     for file, record in checks.items():
@@ -95,6 +95,6 @@ def view(report: ReportData) -> Mapping[str, Any]:
         "params_text": yaml.safe_dump(
             settings, sort_keys=False, default_flow_style=None, width=46
         ).strip(),
-        # Leave out Python's version: its patch level changes no result.
+        # Leave out Python's version, because its patch level changes no result.
         "versions": {name: metadata.version(name) for name in LIBRARIES},
     }

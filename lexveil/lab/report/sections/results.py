@@ -46,18 +46,16 @@ READERS = {
     "without_output": "Without the output",
     "knowing_rest": "Knowing the rest",
 }
-OF_NEURAL = ("by_neural", "knowing_rest")  # shown if they were run
+OF_NEURAL = ("by_neural", "knowing_rest")  # columns that are shown if the adversary was run
 
-# Keys of metrics.json, and columns of runs.csv.
+# Keys in metrics.json of the columns of runs.csv.
 HEADLINE = ("share_unchanged", "mean_cosine", "unprotected_share")
 METRICS = (*(column.key for column in TOKENS), *HEADLINE, "epsilon_spent_mean")
 POINTS = ("n", "share", "low", "high")  # columns of recovery.csv
 
 
 def results_table(report: ReportData) -> Table:
-    """Return a table of the main metrics of each run; runs that were skipped stand in their
-    place.
-    """
+    """Return a table of the main metrics of each run; a skipped run has a row with the reason."""
     runs = {run.key: run for run in report.runs}
     rows = []
     for key in (*report.grid, CLEAN):
@@ -185,7 +183,7 @@ def _shares(report: ReportData, key: Key) -> dict[str, float | None]:
 
 
 def runs_csv(report: ReportData) -> CsvFile:
-    """Return all runs except the baseline, which has no epsilon on a plot."""
+    """Return all runs except the baseline, which has no epsilon to plot."""
     header = [
         *key_columns(report.keys),
         *METRICS,

@@ -12,17 +12,17 @@ from lexveil.lab.report.data import ReportData
 from lexveil.lab.report.records import Key
 from lexveil.lab.report.samples import SampleText
 
-TOKENS_SHOWN = 80  # largest number of tokens shown of a text
+TOKENS_SHOWN = 80  # largest number of tokens of a text that are shown
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ShownText:
-    """Output of one run for a text: its parts, the number of tokens per fate in the whole text, and
-    the number of tokens that are not shown.
+    """Shown output of one run for a text: its parts, the number of tokens of each action (such as
+    perturbed or kept) in the whole text, and the number of tokens that are not shown.
     """
 
     noise: NoiseSetting
-    parts: Sequence[tuple[Part, str]]  # each with the source text at this place
+    parts: Sequence[tuple[Part, str]]  # each part with the source text at the same place
     counts: str
     n_left_out: int
 
@@ -38,7 +38,7 @@ class ShownText:
 
 
 def by_mechanism(sample: SampleText, keys: Sequence[Key]) -> dict[str, dict[str, list[ShownText]]]:
-    """Return the rows of a text, by mechanism and strategy, in the order of the page."""
+    """Return the shown outputs of a text, by mechanism and strategy, in the order of the page."""
     grouped: dict[str, dict[str, list[ShownText]]] = {}
     for key in keys:
         mechanism, strategy, noise = key
@@ -62,6 +62,6 @@ def view(report: ReportData) -> Mapping[str, Any]:
 
 
 def start(changes: TextChanges) -> str:
-    """Return the source text up to the number of tokens that the page shows."""
+    """Return the start of the source text, up to the number of tokens that the page shows."""
     start = "".join(part.text for part in changes.source_parts(TOKENS_SHOWN))
     return start if len(changes.fates) <= TOKENS_SHOWN else f"{start} …"

@@ -1,5 +1,5 @@
-"""Section "sentences": runs of strategy S5, sentences of the bank of the project in the place of
-texts, beside clean texts and the majority.
+"""Section "sentences": runs of strategy S5, which writes sentences of the project's bank instead of
+texts, next to clean texts and the majority baseline.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def scores_of(values: Values, key: Key) -> dict[str, float]:
 
 
 def rows(report: ReportData) -> list[dict[str, Any]]:
-    """One row for each data set and run, the runs in the order of params.yaml."""
+    """Return one row for each data set and run; the runs are in the order of params.yaml."""
     table_rows = []
     for dataset, values in report.sentence_values.items():
         for key, record in report.sentence_recovery.items():
