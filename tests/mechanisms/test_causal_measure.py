@@ -294,7 +294,8 @@ def test_what_is_refused_before_any_noise(tmp_path, monkeypatch):
         german.causal_model("tem_context")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(
-        RequestError, match=f"uv sync --extra neural.*or choose another in params.yaml: {CHOSEN_BY}"
+        RequestError,
+        match=f"uv sync --extra neural.*or choose another back end in params.yaml: {CHOSEN_BY}",
     ):
         Model.of_run(model.project).mechanism("tem_context", "S1", AS_KEPT)
     # a release without the file

@@ -675,7 +675,7 @@ def test_calibration_is_of_words(strategy, capsys):
 
     asked = ("calibrate", "--recovery", 0.1, "--strategy", strategy, "--model", "en")
     assert run(*asked) == 2
-    assert "there are S1, S2, S3, S4" in capsys.readouterr().err
+    assert "the strategies are S1, S2, S3, S4" in capsys.readouterr().err
 
 
 def test_an_inspection_speaks_of_sentences(bank, here):
