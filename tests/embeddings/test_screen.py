@@ -1,6 +1,8 @@
 """Products of 8 bits: the answers of a float64 scan, and the bounds that docs/proofs/screen.md
 rests on."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -58,19 +60,26 @@ def at_once(monkeypatch):
     monkeypatch.setattr(exact_search, "SCREEN_WORK", 0)
 
 
+@cache
+def scanned(name):
+    """The queries of a kind of vectors, and the answers of a scan, which is slow."""
+    vectors = np.ascontiguousarray(VECTORS[name], dtype=np.float32)
+    queries = queries_of(vectors)
+    return vectors, queries, scan_k(vectors, queries, min(8, len(vectors)))
+
+
 @here
 @pytest.mark.parametrize("k", [1, 2, 8])
 @pytest.mark.parametrize("name", VECTORS)
 def test_answers_are_those_of_a_float64_scan(at_once, name, k):
-    vectors = np.ascontiguousarray(VECTORS[name], dtype=np.float32)
-    queries = queries_of(vectors)
+    vectors, queries, scan = scanned(name)
     search = ExactSearch(vectors)
     ids, distances = search.nearest_k(queries, k)
     assert search._screen is not None
     few, plain = search._by_products(queries, min(k, len(vectors)))
     np.testing.assert_array_equal(ids, few)
     np.testing.assert_array_equal(distances, np.sqrt(plain))  # bit for bit
-    expected = scan_k(vectors, queries, min(k, len(vectors)))
+    expected = [answers[:, :k] for answers in scan]
     # The scan is in wider numbers than float64: what float64 rounds to one distance may differ.
     other = ids != expected[0]
     np.testing.assert_allclose(distances[other], expected[1][other], rtol=1e-12)

@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.asking import ESTIMATE_QUICKLY
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(__file__).parent / "installed_package"
+COMMAND = f"""{ESTIMATE_QUICKLY}
+import sys
+from lexveil.faces.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
 HOW = ("--strategy", "S1", "--epsilon", "5", "--max-token-epsilon", "5", "--model", "toy")
 
 
@@ -17,7 +24,7 @@ def lexveil(*arguments):
     """The command in a process of its own, where the package is installed."""
     path = os.pathsep.join([str(ROOT), str(PACKAGE)])
     return subprocess.run(
-        [sys.executable, "-m", "lexveil.faces.cli", *arguments],
+        [sys.executable, "-c", COMMAND, *arguments],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
