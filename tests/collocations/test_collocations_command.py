@@ -147,7 +147,7 @@ def test_hardly_anything(small):
     for request in ({"text": "a b"}, {"top": 1}, {"word": "a"}):
         with pytest.raises(
             MissingArtifactError,
-            match=r"trigrams\.parquet is not there yet; `lexveil run` makes it",
+            match=r"trigrams\.parquet does not exist yet; `lexveil run` makes it",
         ):
             look_up(**request)
 

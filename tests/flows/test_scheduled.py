@@ -180,7 +180,7 @@ def test_what_the_nightly_release_runs_is_audited(settings, audited, monkeypatch
             "release: killed (signal 9)",
         ),
         # of this project, by `lexveil release`
-        (None, "Failed", "release: artifacts/embeddings/gst is not there yet"),
+        (None, "Failed", "release: artifacts/embeddings/gst does not exist yet"),
     ],
 )
 def test_how_a_release_ended_is_said(project, monkeypatch, code, name, message):
