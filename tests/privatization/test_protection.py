@@ -1,6 +1,7 @@
 """Levels of protection with the model that ships, and one command without a number."""
 
 import io
+import math
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,10 +11,10 @@ import pytest
 from asking import command, privatize_file
 
 from lexveil import MECHANISMS, Model, RequestError
-from lexveil.core.accounting.budgets import PerToken, Policy
+from lexveil.core.accounting.budgets import MOST_TOKENS, DocumentBudget, PerToken, Policy
 from lexveil.core.accounting.statement import statement
-from lexveil.core.protection import DEFAULT, LEVELS
-from lexveil.io.artifacts.levels import level_of, measured_levels
+from lexveil.core.protection import DEFAULT, LEVELS, MeasuredLevel
+from lexveil.io.artifacts.levels import level_of, measured_levels, spending_at
 from lexveil.io.artifacts.packaged_model import PackagedModel
 from lexveil.io.request import Request
 from lexveil.readers import public_words as public_recovery
@@ -117,6 +118,15 @@ def test_the_cap_of_a_new_ledger_is_that_of_ten_texts_of_ordinary_length(release
     cap = f"{TIMES * words * default_level.epsilon:g} epsilon per subject over all releases"
     assert f"{cap}, enough for {TIMES} of a text of" in released.err
     assert f"a text of {words:.0f} words" in released.err
+
+
+@pytest.mark.parametrize(("most", "cap"), [(math.inf, 8.0), (3.0, 3.0)])
+def test_the_lookup_of_a_level_makes_the_budget_of_a_document(most, cap):
+    measured = [MeasuredLevel("tem", "S1", "light", 8.0, 0.4, 0.05)]
+    protection, spending = spending_at(measured, ("tem", "S1", "light"), most, 200.0)
+    assert protection.content == 0.4
+    assert spending.document == DocumentBudget(cap * MOST_TOKENS, cap, ordinary_words=200.0)
+    assert spending_at(measured, ("tem", "S1", "strong"), most, 200.0) is None
 
 
 def test_a_limit_of_the_operator_and_another_policy_hold(outside):
