@@ -29,7 +29,7 @@ def test_a_missing_column_is_said_without_names(hides, outside, monkeypatch, cli
     assert ("hiv_" in str(missing.value)) != hides
     # What names the column that was found says that there is one.
     said = cli("privatize", "in.csv", "-o", "out.csv", *HOW).err
-    assert ("`therapist_notes`" in said) != hides and "the texts are those of" in said
+    assert ("`therapist_notes`" in said) != hides and "the texts are in column" in said
     assert (
         "published unchanged, with any names in them: `hiv_status`;" in said
     ) != hides and "unchanged" in said

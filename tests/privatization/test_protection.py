@@ -248,7 +248,7 @@ def test_the_figures_that_ship_are_those_that_are_computed(monkeypatch):
 def test_the_column_of_texts_is_found(outside, cli, content, name, says):
     (outside / "in.csv").write_text(content, encoding="utf-8")
     err = cli("privatize", "in.csv", "-o", "out.csv", "--seed", "1").err
-    assert says in err and ("the texts are those" in err) == (name != "text")
+    assert says in err and ("the texts are in column" in err) == (name != "text")
     log = pq.read_table("out.csv.tokens.parquet")
     assert set(log.column("column").to_pylist()) == {name} if "column" in log.column_names else True
 
