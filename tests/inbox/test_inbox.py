@@ -280,7 +280,7 @@ def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(inbox, 
         ({"min_coverage": 1.0}, "the vocabulary has.*index.html$", "aborted"),
         (
             {"max_unprotected": 0.0, "min_coverage": None},
-            "tokens are unprotected.*index.html$",
+            "unprotected tokens.*index.html$",
             "aborted",
         ),
         (
