@@ -156,7 +156,7 @@ def privatize(
 
 
 def _instead(role: str) -> str:
-    """Return the advice to give another value for an argument that names a column."""
+    """Return advice for an argument that names a column although the texts are not in a table."""
     return (
         "remove the argument column"
         if role == "column"
