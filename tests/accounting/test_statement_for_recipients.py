@@ -23,7 +23,7 @@ def test_it_goes_with_the_output_and_follows_from_the_record(outside, cli):
     (outside / "in.jsonl").write_text(json.dumps({"text": text, "who": "p1"}) + "\n")
     options = ("--mechanism", "tem", "--strategy", "S1", "--epsilon", "6", "--model", "toy")
     said = cli("privatize", "in.jsonl", "-o", "out.jsonl", *options).out
-    assert "out.jsonl.statement.txt, its text version" in said
+    assert "out.jsonl.statement.txt, the text version of the record" in said
     page = Path("out.jsonl.statement.txt").read_text(encoding="utf-8")
     record = PrivacyRecord.model_validate_json(Path("out.jsonl.record.json").read_bytes())
     assert page == statement_for_recipients(record, "out.jsonl") and CANARY not in page

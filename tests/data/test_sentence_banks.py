@@ -144,7 +144,7 @@ def test_purposes_are_coordinates_of_an_opened_bank(bank):
     score = dict(zip(kept.texts, kept.vectors[:, -1].tolist(), strict=True))
     good, bad = (score[f"The film was {word} today."] for word in ("wonderful", "terrible"))
     assert good > 0 > bad
-    with pytest.raises(RequestError, match="5 at most"):
+    with pytest.raises(RequestError, match="at most 5"):
         open_bank(bank, Model.load(name="en+sentiment=6"))
 
 
@@ -167,9 +167,9 @@ def test_the_nearest_sentence_is_itself(bank):
             "vectors.npy: the hash of the file differs",
         ),
         (lambda bank: edit(bank, format=2), "format 2"),
-        (lambda bank: edit(bank, sentences=FEWEST - 1), "needs 1,000"),
-        (lambda bank: edit(bank, sentences=FEWEST), "bank.json: is not what"),
-        (lambda bank: edit(bank, files={}), "bank.json: is not what"),
+        (lambda bank: edit(bank, sentences=FEWEST - 1), "needs at least 1,000"),
+        (lambda bank: edit(bank, sentences=FEWEST), "bank.json: the hash of the file differs"),
+        (lambda bank: edit(bank, files={}), "bank.json: the hash of the file differs"),
         (
             lambda bank: edit(bank, model="glove", model_sha256="0" * 64),
             "the bank was built with model glove",
@@ -194,7 +194,7 @@ def edit(bank, **fields):
 def test_build_says_that_a_bank_is_not_said_to_be_public_and_replaces_none(tmp_path, cli):
     texts = write_texts(tmp_path / "public.csv")
     ask = ("sentences", "build", texts, "-o", tmp_path / "bank", "--model", "en")
-    assert "not said to be public" in cli(*ask).out
+    assert "not declared public" in cli(*ask).out
     assert "exists already" in cli(*ask, code=2).err
 
 

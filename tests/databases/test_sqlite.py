@@ -151,7 +151,7 @@ def test_a_column_that_the_table_lacks_is_found_before_anything_is_spent(outside
 def test_what_belongs_together_is_asked_for_together(crm, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
     for source, target, options, says in (
-        (crm, "out.parquet", {}, "takes sql"),
+        (crm, "out.parquet", {}, "needs sql"),
         (crm, crm, {"sql": "select 'a' as text"}, "give table"),
         (crm, "out.parquet", {"sql": "select 'a' as text", "table": "t"}, "only for a database"),
         (crm, "-", {"sql": "select 'a' as text"}, "standard output"),
