@@ -44,6 +44,11 @@ GRAVE = re.compile(
 )
 # two numbers in a row, which could be a telephone number
 NUMBERS = re.compile(r"[0-9][ .-]+[0-9]")
+# a second clause; a model this small often contradicts the first clause with it
+SECOND_CLAUSE = re.compile(
+    r"[a-z],|\b(and|but|so|or|because) (I|it|he|she|they|we|you|there|my|the|this|is|was|not|could|"
+    r"can|had|have)\b"
+)
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
@@ -60,18 +65,21 @@ class Chosen:
     left_out: dict[str, int]
 
 
-def chosen(written: Path, public: Sequence[Path], size: int, least: float) -> Chosen:
+def chosen(
+    written: Path, public: Sequence[Path], choice: Choice, size: int, least: float
+) -> Chosen:
     """Choose sentences from a file of texts.
 
     Args:
         written: JSON lines with the text and the log likelihoods of its pieces.
         public: compressed JSON lines with texts from which no sentence may be copied.
+        choice: the rule by which a bank takes sentences.
+        size: greatest number of sentences; the likeliest sentences are taken.
         least: smallest mean log likelihood of the pieces of a text.
     """
     model = Model.load(name="en")
     lexicon = model.lexicon(STRATEGY)
     texts = _read(written)
-    choice = Choice(size=10**9)
     found = candidates(texts, lexicon, screened_words(choice.parts(lexicon.language)))
     with duckdb_session.session(model.configuration.machine) as con:
         fit = choose(con, [texts], lexicon, choice)
@@ -137,6 +145,7 @@ def _screens(texts: Sequence[str], public: Sequence[Path]) -> dict[str, Screen]:
         "two numbers in a row": lambda text: NUMBERS.search(text) is not None,
         "part of a sentence": is_torn,
         "repeats words": repeats,
+        "has two clauses": lambda text: SECOND_CLAUSE.search(text) is not None,
         "copied from an example or a public text": lambda text: (
             not taken.isdisjoint(_phrases([text]))
         ),
