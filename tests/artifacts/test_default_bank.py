@@ -138,7 +138,7 @@ def test_a_model_of_another_language_asks_for_a_bank(here, monkeypatch):
 def test_it_is_shown_without_a_name_and_by_its_name(here, capsys):
     for asked in ([], ["shipped"]):
         assert command("sentences", "show", *asked) == 0
-        assert capsys.readouterr().out.startswith("shipped: 41,844 sentences")
+        assert capsys.readouterr().out.startswith("shipped: 34,652 sentences")
 
 
 def test_the_nearest_of_its_sentences_need_no_library_of_projects(here, monkeypatch, capsys):
