@@ -102,11 +102,11 @@ def test_pieces_of_the_texts_of_the_smallest_hashes(monkeypatch):
         for start in range(0, len(order), 7):
             part = order[start : start + 7]
             assert [*sample.passing([PublicTexts(part, [1.0] * len(part))])]
-    units, again = (sample.pieces(lexicon) for sample in samples)
+    units, again = (sample.pieces(lexicon).texts for sample in samples)
     assert np.array_equal(units.rows, again.rows) and np.array_equal(units.starts, again.starts)
     sizes = np.diff(units.starts).tolist()
     assert len(units) == 30 and sum(size < 40 for size in sizes) == 10
-    assert units.rows.tolist() == TextSample.of(texts).pieces(lexicon).rows.tolist()
+    assert units.rows.tolist() == TextSample.of(texts).pieces(lexicon).texts.rows.tolist()
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +166,7 @@ def test_the_nearest_sentence_is_itself(bank):
             ),
             "vectors.npy: the hash of the file differs",
         ),
-        (lambda bank: edit(bank, format=2), "format 2"),
+        (lambda bank: edit(bank, format=3), "format 3"),
         (lambda bank: edit(bank, sentences=FEWEST - 1), "needs at least 1,000"),
         (lambda bank: edit(bank, sentences=FEWEST), "bank.json: the hash of the file differs"),
         (lambda bank: edit(bank, files={}), "bank.json: the hash of the file differs"),

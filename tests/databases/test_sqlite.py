@@ -152,7 +152,7 @@ def test_what_belongs_together_is_asked_for_together(crm, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
     for source, target, options, says in (
         (crm, "out.parquet", {}, "needs sql"),
-        (crm, crm, {"sql": "select 'a' as text"}, "give table"),
+        (crm, crm, {"sql": "select 'a' as text"}, "add table"),
         (crm, "out.parquet", {"sql": "select 'a' as text", "table": "t"}, "only for a database"),
         (crm, "-", {"sql": "select 'a' as text"}, "standard output"),
         (tmp_path / "a.jsonl", "b.jsonl", {"sql": "select 1"}, "only for a database"),
