@@ -105,13 +105,13 @@ def calibrate(
 def too_low(
     mechanism: str, strategy: str, level: RecoveryTarget, params: Params, least: Mapping[str, float]
 ) -> SkippedLevel | None:
-    """Return why a level is out of reach of any mechanism over all words of a strategy; None if it
-    may be reached.
+    """Return the reason if a level is out of reach of every mechanism over all words of a
+    strategy; None if the level may be reached.
 
-    A mechanism may lack words of the strategy, so that its readers name another share of the rest.
+    A mechanism may lack words of the strategy; its adversary then names another share of words.
 
     Args:
-        least: the share of the words that a reader names without any output, by band.
+        least: the share of the words that an adversary names without any output, by band.
     """
     band = params.grid.recovery_band
     if MECHANISMS[base_of(mechanism)].may_lack_words or level.share > least[band]:

@@ -48,5 +48,5 @@ def test_a_peer_is_measured_in_a_process_of_its_own(tmp_path):
     assert [row["mechanism"] for row in rows] == ["madlib", "gst"]
     assert all(row["rate"] > 0 for row in rows)
     assert (rows[0]["clear"], rows[0]["lost"], rows[0]["added"]) == (1.0, 0.0, 0.0)
-    assert rows[0]["bound"].startswith("no violation seen at 200 samples")
+    assert rows[0]["bound"].startswith("no violation seen with 200 samples")
     assert rows[1]["lost"] > 0.1

@@ -202,7 +202,7 @@ def test_a_dead_or_refusing_endpoint_and_broken_params_are_warnings_without_the_
     (project.root / "lexveil.toml").write_text("[operation]\nwebhok = 1\n")
     fail()
     refused, dead, broken = warnings
-    assert refused == "the webhook was notified and answered 500"
+    assert refused == "the webhook received the notification, but answered 500"
     assert "ConnectError" in dead and "secret" not in dead
     assert "operation.webhok" in broken
 

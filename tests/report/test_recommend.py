@@ -184,7 +184,7 @@ def test_nothing_keeps_the_limits(command):
     [
         ("", "--min-utility, --max-attack or both"),
         ("--max-attack nan", "Must be <= 1"),
-        ("--min-utility 0.5 --dataset absent", "there are news, reviews"),
+        ("--min-utility 0.5 --dataset absent", "evaluated data sets: news, reviews"),
         ("--min-utility 0.5 --dataset news", "news (no attack)"),
         ("--min-utility 0.5 --setting static", "--setting"),
         ("--min-utility 0.5 --max-recovery 0.2 --band rare", "stage evaluate"),

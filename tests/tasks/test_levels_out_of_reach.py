@@ -78,7 +78,7 @@ def test_in_place_of_texts_and_figures_there_is_the_reason_alone(planned, run):
 
 
 def test_what_asks_for_its_epsilon_is_told(planned):
-    with pytest.raises(RequestError, match=r"tem S1 r0\.02 is skipped: out of reach: whoever"):
+    with pytest.raises(RequestError, match=r"tem S1 r0\.02 is skipped: out of reach: a reader"):
         epsilon_of(*SKIPPED[0])
 
 

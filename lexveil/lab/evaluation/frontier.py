@@ -120,8 +120,7 @@ class Paired:
         error of the trainings and the error of the documents. The error of n documents is √((Σd² +
         1)/m − (Σd/m)²)/√m with m = n + 2: each run is credited with half a document more that it
         alone classifies correctly (Agresti and Min 2005), so that equal results do not give a
-        margin of
-        0. Documents that both runs classify correctly, or both wrongly, add nothing, so this margin
+        margin of 0. Documents that both runs classify correctly, or both wrongly, add nothing, so this margin
         is smaller than the margin of independent runs.
 
         Raises:

@@ -27,9 +27,8 @@ RECORD = ".record.json"
 
 
 def record_beside(file: Path) -> Path | None:
-    """Return the privacy record of a file: the record next to an output of `lexveil privatize`. For
-    another file that `lexveil privatize` wrote next to the output, return the same record. Return
-    None if there is no record.
+    """Return the privacy record next to an output of `lexveil privatize`, or next to its token log,
+    statement or operator's report; None if there is no record.
     """
     for ending in ("", RECORD, ".statement.txt", ".operator.json", ".tokens.parquet"):
         record = file.with_name(file.name.removesuffix(ending) + RECORD)
