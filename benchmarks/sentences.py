@@ -511,6 +511,7 @@ def shown(row: Row) -> Row:
         if values and name == "likelihood":
             share = Share.of(round(values[-1] * OUTPUTS), OUTPUTS)
             cells[name] += f" ({share.low:.3f}–{share.high:.3f})"
+    cells["nats"] = f"{row['nats']:.2f}"
     if "in_output" in row:
         cells["in_output"] = f"{row['in_output']:.3f}"
     return cells
