@@ -7,13 +7,16 @@ import pytest
 
 from benchmarks.written_bank.choosing import chosen, has_name
 from benchmarks.written_bank.prompts import SHARED, kinds, prompt
+from lexveil.lab.data.sentence_choice import Choice
 
-GOOD = "The waiter was kind and the soup was still warm."
+ANY_SENTENCE = Choice(size=10**9)
+GOOD = "The soup was still warm when the waiter came."
 BAD = {
     "may name somebody": "We met them at the old Garden again last week.",
     "about a grave subject": "My old dog died in the winter after a long life.",
     "part of a sentence": "The good parts are: the music and the light.",
-    "repeats words": "It is too loud and it is too dark in here.",
+    "repeats words": "It is too loud when it is too dark in here.",
+    "has two clauses": "The tea was cold and we had to wait for the cake.",
     "copied from an example or a public text": "We often walk along the old river in the rain.",
 }
 
@@ -40,7 +43,7 @@ def choose(folder, *lines, size=100):
             json.dumps({"text": f"Then: {BAD['copied from an example or a public text']} So."})
             + "\n"
         )
-    found = chosen(written, [public], size, -2.0)
+    found = chosen(written, [public], ANY_SENTENCE, size, -2.0)
     return found.table.column("text").to_pylist(), found.left_out
 
 
@@ -51,7 +54,7 @@ def test_a_sentence_is_left_out_for_a_reason(reason, tmp_path):
 
 
 def test_the_likeliest_are_kept(tmp_path):
-    lines = [(GOOD, -1.5), ("It came on time and it works.", -1.0), ("The tea was cold.", -3.0)]
+    lines = [(GOOD, -1.5), ("It came on time.", -1.0), ("The tea was cold.", -3.0)]
     assert choose(tmp_path, *lines)[0] == [lines[1][0], GOOD]
     assert choose(tmp_path, *lines, size=1)[0] == [lines[1][0]]
 
@@ -60,7 +63,7 @@ def test_a_sentence_that_was_given_is_no_sentence_of_the_model(tmp_path):
     written = tmp_path / "written.jsonl"
     line = {"text": f"I love this place. {GOOD}", "given": len("I love this place"), "nats": [-1.0]}
     written.write_text(json.dumps(line) + "\n")
-    assert chosen(written, [], 100, -2.0).table.column("text").to_pylist() == [GOOD]
+    assert chosen(written, [], ANY_SENTENCE, 100, -2.0).table.column("text").to_pylist() == [GOOD]
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ PRIVATIZE = (
         (("collocations",), "Only [1, 1] choices"),
         (("collocations", "a text"), "lexveil run"),
         (("ui", "--port", "0"), "port"),
-        (("schedule",), "prefect.yaml: there is no such file"),
+        (("schedule",), "prefect.yaml: no such file"),
         (("lineage", "artifacts/first.txt"), "has not run yet"),
         (("lineage", "artifacts/counts"), "artifacts/counts/a.txt"),
         (("lineage", "src.txt"), "not made by any stage"),

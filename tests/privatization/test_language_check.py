@@ -67,7 +67,7 @@ def test_nothing_is_said_of_the_models_language(outside, cli):
 def test_single_foreign_words_are_not_refused(outside):
     texts = [f"{ENGLISH[0]} 東京都新宿区", "東京", "这家 餐厅 的 服务 非常 好", ""]
     assert len(lexveil.privatize(texts, average_words=13, **API).values) == 4
-    with pytest.raises(RequestError, match="row 2: `text` is in Chinese script"):
+    with pytest.raises(RequestError, match="row 2: `text` has a text in Chinese script"):
         lexveil.privatize([*texts[:1], CHINESE], average_words=13, **API)
 
 

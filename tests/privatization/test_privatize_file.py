@@ -157,10 +157,10 @@ def test_a_release_that_withholds_all_rows_ends_with_1(ready, capsys):
     command += ["--subject-column", "who", "--max-token-epsilon", "5"]
     assert main(["ledger", "cap", "5", "--because", "a test"]) == 0
     assert main([*command, "-o", "first.jsonl"]) == 0
-    assert "of 2 subjects" in capsys.readouterr().out
+    assert "charged to 2 subjects" in capsys.readouterr().out
     assert main([*command, "-o", "second.jsonl"]) == 0  # cem's row goes out: it costs nothing
     Path("in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:2]))
     assert main([*command, "-o", "third.jsonl"]) == 1
     shown = capsys.readouterr()
-    assert "all rows are withheld" in shown.err and "of 0 subjects" in shown.out
+    assert "all rows are withheld" in shown.err and "charged to 0 subjects" in shown.out
     assert not Path("third.jsonl").read_bytes()

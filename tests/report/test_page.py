@@ -191,7 +191,8 @@ def test_deniability_of_other_words_stops_the_report():
     artifacts.put_others()
     artifacts.put_deniability("tem", "word", artifacts.statistic(1.0, 1.0, 1.0), words=(1, 4))
     with pytest.raises(
-        CheckFailedError, match=r"madlib/word\.json and .*tem/word\.json were measured on different words"
+        CheckFailedError,
+        match=r"madlib/word\.json and .*tem/word\.json were measured on different words",
     ):
         report.main()
 
