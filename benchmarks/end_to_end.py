@@ -394,7 +394,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--words", type=int, default=50_000, help="of the vocabulary")
     parser.add_argument("--epsilon", type=float, default=10.0)
-    parser.add_argument("--megabytes", type=float, help="megabytes of text; default: a size that suits the mechanism")
+    parser.add_argument(
+        "--megabytes",
+        type=float,
+        help="megabytes of text; default: a size that suits the mechanism",
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--against", type=Path, help="another checkout, with a .venv")
