@@ -1,5 +1,5 @@
-"""The experiment: it turns a corpus into collocations, embeddings, runs, their evaluation and a
-report.
+"""The experiment: code that counts collocations in a corpus, trains embeddings, rewrites documents
+with every configured mechanism, evaluates the results and writes a report.
 
 A release imports nothing of this package.
 """

@@ -1,3 +1,3 @@
-"""Great Expectations suites for the experiment's artifacts. Each suite judges numbers that SQL
-aggregated from an artifact.
+"""Great Expectations suites that check the artifacts of the experiment. Each suite checks numbers
+that an SQL query aggregated from an artifact.
 """

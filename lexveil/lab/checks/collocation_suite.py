@@ -1,5 +1,5 @@
-"""Expectations for the collocations. The frame has one row per length (bigrams, trigrams), from
-sql/checks/collocation_audit.sql.
+"""Great Expectations suite for collocations. The checked data frame has one row per n-gram length
+(bigrams, trigrams) and comes from sql/checks/collocation_audit.sql.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ OF_ANY_LIMITS = (
 
 
 def collocation_suite(min_count: int, min_pmi: float) -> gx.ExpectationSuite:
-    """Suite for collocations: every n-gram reaches the thresholds of frequency and PMI, and its PMI
-    follows from the counts.
+    """Build the expectation suite for collocations: every n-gram reaches the thresholds of
+    frequency and pointwise mutual information (PMI), and its PMI agrees with the counts.
 
     Args:
         min_count: smallest allowed frequency.

@@ -1,5 +1,5 @@
-"""Expectations for the sampled corpus. The frame has one row per document, from
-sql/checks/corpus_totals.sql.
+"""Great Expectations suite for the sampled corpus. The checked data frame has one row per document
+and comes from sql/checks/corpus_totals.sql.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ RULES = (
 
 
 def corpus_suite(*, may_be_empty: bool = False) -> gx.ExpectationSuite:
-    """Suite for the corpus: every document has text, every text that is not blank has tokens, and
-    tokens can be joined and split again.
+    """Build the expectation suite for the sampled corpus: every document has text, every text that
+    is not blank has tokens, and joined tokens can be split again.
 
     A document with nothing but white space has no tokens and passes.
 

@@ -1,5 +1,5 @@
-"""Consistency checks of the scores of all runs; they return the frame that ``evaluation_suite``
-judges.
+"""Consistency checks of evaluation scores over all runs of the grid; the result is the data frame
+that ``evaluation_suite`` checks.
 """
 
 from __future__ import annotations
@@ -37,10 +37,12 @@ METRIC = "macro_f1"  # the score that is compared with the majority-class baseli
 def cells(
     records: Mapping[str, Mapping[str, Any]], datasets: Sequence[str], settings: EvaluationParams
 ) -> pd.DataFrame:
-    """Return the inconsistencies of the scores, one row per run, data set and setting.
+    """Compare the scores of all runs and return one row per run, data set and setting, which counts
+    what is missing or inconsistent.
 
     Args:
-        records: evaluation records by run; the first record belongs to the clean baseline.
+        records: evaluation records by run; the first record belongs to the clean baseline (texts
+            that were not rewritten).
         datasets: names of the data sets that every run must have.
         settings: the configured back ends, and the number of trainings of each classifier.
 
@@ -90,8 +92,9 @@ def _cell(
     setting: str | None,
     n_shuffles: int,
 ) -> tuple[int, int, int, int, int, float]:
-    """Compare one entry with the entry of the clean baseline, and return the values of the
-    ``COLUMNS`` is_missing, is_at_odds, is_scored, n_outside, n_shuffles_off and mean_gap.
+    """Compare one metric's entry in a run with the entry of the clean baseline (texts that were not
+    rewritten), and return the values of the ``COLUMNS`` is_missing, is_at_odds, is_scored,
+    n_outside, n_shuffles_off and mean_gap.
     """
     same = metric.same
     is_at_odds = (
@@ -131,8 +134,8 @@ def _below_majority(entry: Mapping[str, Any], setting: str) -> float:
 
 
 def not_above_majority(clean: Mapping[str, Any], datasets: Sequence[str]) -> list[str]:
-    """Return the tasks and attacks in which a classifier on clean texts does not beat the
-    majority-class baseline by more than chance.
+    """Return the classification tasks and attacks for which a classifier trained on clean (not
+    rewritten) texts does not beat the majority-class baseline by more than chance.
 
     For these tasks and attacks, no effect of rewriting can be measured, because clean texts already
     show nothing.

@@ -1,5 +1,5 @@
-"""Expectations for the scores. The frame has one row per run, data set and setting, from
-``evaluation_cells``.
+"""Great Expectations suite for evaluation scores. The checked data frame has one row per run, data
+set and setting, and comes from ``evaluation_cells``.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ RULES = (
 
 
 def evaluation_suite() -> gx.ExpectationSuite:
-    """Suite for scores: every run has every score that the clean baseline has, with the configured
-    number of trainings, and every score is in its range.
+    """Build the expectation suite for evaluation scores: every run has every score that the clean
+    baseline (texts that were not rewritten) has, with the configured number of trainings, and every
+    score is in its range.
     """
     return suite_of("evaluation", "cells of run, data set and setting", RULES, AGAIN)

@@ -1,5 +1,5 @@
-"""Expectations for the output of one run. The frame has one row per document, from
-sql/checks/output_lengths.sql.
+"""Great Expectations suite for the rewritten documents of one run of the grid. The checked data
+frame has one row per document and comes from sql/checks/output_lengths.sql.
 """
 
 from __future__ import annotations
@@ -130,12 +130,12 @@ SPENT = (
 
 
 def output_suite(stage: str, is_clean: bool) -> gx.ExpectationSuite:
-    """Suite for the output of a run: no token is lost or added, and the token log accounts for
-    every epsilon.
+    """Build the expectation suite for the rewritten documents of one run: no token is lost or
+    added, and the token log states every epsilon that was spent.
 
     Args:
         stage: name of the DVC stage that writes the output.
-        is_clean: whether the run is the clean baseline; its text must equal the input.
+        is_clean: whether the run is the clean baseline, whose texts must equal the input.
     """
     rebuild = (
         f"Do not pass this output on. `dvc repro --force {stage}` writes it again; if the fault "

@@ -1,5 +1,5 @@
-"""Expectations for a budget plan. The frame has one row per text, from
-sql/checks/plan_totals.sql.
+"""Great Expectations suite for a privacy budget plan, which states the epsilon of every text. The
+checked data frame has one row per text and comes from sql/checks/plan_totals.sql.
 """
 
 from __future__ import annotations
@@ -97,12 +97,12 @@ OF_ONE_EPSILON = zero(
 
 
 def plan_suite(strategy: str, *, is_per_token: bool = False) -> gx.ExpectationSuite:
-    """Suite for a budget plan: no text spends more than its budget, and a text has an epsilon
-    exactly if the text has tokens to perturb.
+    """Build the expectation suite for a privacy budget plan: no text spends more than its budget,
+    and a text has an epsilon if and only if it has tokens to perturb.
 
     Args:
-        strategy: S1 to S4. All strategies divide the whole budget; S1 and S2 divide it by the
-            number of all words.
+        strategy: name of the strategy, S1 to S4. All strategies divide the whole budget; S1 and S2
+            divide it by the number of all words.
         is_per_token: whether every token of the plan has the same epsilon. The budget is then the
             spending of the longest text, and the rules about the division do not apply.
     """

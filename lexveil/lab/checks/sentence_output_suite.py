@@ -1,5 +1,6 @@
-"""Expectations for the output of a run with strategy S5 (sentences). The frame has one row per
-document, from sql/checks/sentence_outputs.sql.
+"""Great Expectations suite for the output of a run with strategy S5, which replaces each text by
+public sentences. The checked data frame has one row per document and comes from
+sql/checks/sentence_outputs.sql.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ NOTHING = {
 
 
 def sentence_output_suite(stage: str) -> gx.ExpectationSuite:
-    """Suite for the output of one run with strategy S5: the output has the documents of the input,
-    each text has the required number of sentences of the bank, and each sentence has the epsilon
-    of the level.
+    """Build the expectation suite for the output of a run with strategy S5: the output has the
+    documents of the input, each text has the required number of sentences from the sentence bank,
+    and each sentence has the epsilon of the run's protection level.
 
     Args:
         stage: name of the DVC stage that writes the output.

@@ -1,4 +1,5 @@
-"""Expectations for the sentences of a bank. The frame has one row per sentence, from
+"""Great Expectations suite for the sentences of a sentence bank (the public sentences that may
+replace a text). The checked data frame has one row per sentence and comes from
 sql/checks/bank_sentences.sql.
 """
 
@@ -18,8 +19,8 @@ REBUILD = (
 def sentence_suite(
     size: int, *, least_words: float, most_words: float, least_known: float
 ) -> gx.ExpectationSuite:
-    """Suite for the sentences of a bank: their number, the length of each sentence, the share of
-    known words in each sentence, and that no sentence occurs twice.
+    """Build the expectation suite for the sentences of a sentence bank: the number of sentences,
+    the length and share of known words of each sentence, and that no sentence occurs twice.
 
     A corpus without a suitable sentence passes; no bank is made from it.
 

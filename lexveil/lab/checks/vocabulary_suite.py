@@ -1,5 +1,5 @@
-"""Expectations for the coverage of the vocabulary. The frame has one row per data set and
-segmentation, from sql/checks/vocab_coverage.sql.
+"""Great Expectations suite for vocabulary coverage. The checked data frame has one row per data set
+and segmentation (way of cutting a text into tokens) and comes from sql/checks/vocab_coverage.sql.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ FEW = (
 
 
 def vocab_suite(min_coverage: float) -> gx.ExpectationSuite:
-    """Suite for the coverage of the vocabulary: enough words of every data set have a vector, under
-    every segmentation.
+    """Build the expectation suite for vocabulary coverage: enough words of every data set have an
+    embedding vector, under every segmentation of the texts into tokens.
 
     Args:
         min_coverage: smallest share of words with a vector, in [0, 1].

@@ -1,1 +1,3 @@
-"""Collocations: sampling and counting of the corpus, scoring of n-grams, look-up."""
+"""Collocations: sampling of the corpus, counting and scoring of n-grams, segmentation of texts, and
+look-up of collocations.
+"""

@@ -1,4 +1,4 @@
-"""Bigram counts of the tokens of an embedding, from the segmented corpus."""
+"""Bigram counts over the vocabulary of an embedding, counted in the segmented corpus."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LINES = pa.schema([("line", pa.string())])
 def count_bigrams(
     lines: Path, tokens: Sequence[str], machine: MachineParams, most: int = MOST_BIGRAMS
 ) -> Bigrams:
-    """Count how often each of V tokens directly follows each other one in a segmented corpus with
-    one sentence per line.
+    """Count how often each pair of vocabulary tokens is adjacent in a segmented corpus with one
+    sentence per line.
     """
     numbers = {
         "token": pa.array(tokens, pa.string()),
@@ -37,7 +37,7 @@ def count_bigrams(
 
 
 def sentences(lines: Path) -> Iterator[pa.RecordBatch]:
-    """Yield the lines of a file in batches; only a line feed ends a line."""
+    """Yield the lines of a text file in batches; only a line feed ends a line."""
     with lines.open("rb") as source:
         while some := source.readlines(SOME):
             yield pa.record_batch(

@@ -49,7 +49,9 @@ RANGE_BYTES = 1024  # largest number of bytes of memory to add up one counted n-
 
 
 class Shard(NamedTuple):
-    """Consecutive row groups of tokens.parquet, and the path of their counts."""
+    """One part of the corpus: consecutive row groups of tokens.parquet, and the path of the files
+    with the part's n-gram counts.
+    """
 
     tokens: Path
     groups: list[int]
@@ -57,19 +59,21 @@ class Shard(NamedTuple):
     base: Path
 
     def counts(self, name: str) -> Path:
-        """Return the Parquet file (key, count) of the shard's bigrams or trigrams."""
+        """Return the path of the shard's Parquet file with the counts of bigrams or trigrams
+        (columns key and count).
+        """
         return self.base.with_suffix(f".{name}.parquet")
 
     def totals(self) -> Path:
-        """Return the JSON file of the shard's totals. It is written last, so its presence marks a
-        finished shard.
+        """Return the path of the shard's JSON file with the total counts. This file is written
+        last, so its presence marks a finished shard.
         """
         return self.base.with_suffix(".json")
 
 
 class Range(NamedTuple):
-    """Range of the word numbers that n-grams may contain: no punctuation, no connectors, and no
-    word that is rarer than the smallest allowed count of an n-gram.
+    """Interval of the word ids that counted n-grams may contain: no punctuation, no connectors, and
+    no word that is rarer than the smallest allowed count of an n-gram.
     """
 
     first_id: int
@@ -77,12 +81,12 @@ class Range(NamedTuple):
 
 
 def countable(words: pa.Table, min_count: int) -> Range:
-    """Return the range of the word numbers whose n-grams are counted.
+    """Return the interval of the word ids whose n-grams are counted.
 
     No n-gram is more frequent than its rarest word, so words below ``min_count`` are left out.
 
     Raises:
-        RequestError: if there are more such words than a key can hold.
+        RequestError: if there are more such words than an n-gram's integer key can hold.
     """
     kinds = words.column("kind")
     first = pc.sum(pc.not_equal(kinds, "word")).as_py() or 0
@@ -100,7 +104,7 @@ def countable(words: pa.Table, min_count: int) -> Range:
 
 
 def shards_of(tokens: Path, folder: Path, size: int) -> list[Shard]:
-    """Cut the corpus at row groups into shards of about ``size`` tokens. An empty corpus becomes
+    """Split the corpus at row groups into shards of about ``size`` tokens. An empty corpus becomes
     one empty shard.
     """
     meta = pq.read_metadata(tokens)
@@ -122,7 +126,8 @@ def shards_of(tokens: Path, folder: Path, size: int) -> list[Shard]:
 
 
 def count_shard(shard: Shard, words: Range, machine: MachineParams) -> dict[str, int]:
-    """Write the counts of one shard and return its totals.
+    """Count the n-grams of one shard of the corpus, write the counts to files, and return the
+    totals.
 
     The files are written in a folder of this process and then renamed, so a killed or late worker
     leaves no partial file at the final path.
@@ -148,8 +153,8 @@ def count_shard(shard: Shard, words: Range, machine: MachineParams) -> dict[str,
 
 
 def count_shards(shards: list[Shard], words: Range, machine: MachineParams) -> dict[str, int]:
-    """Count every shard that is not counted yet: in this process, where DuckDB uses threads, or on
-    a cluster.
+    """Count the n-grams of every shard that has no counts yet, either in this process with the
+    threads of DuckDB or on a cluster.
 
     Returns:
         The sums of the totals of all shards.
@@ -186,8 +191,8 @@ def count_shards(shards: list[Shard], words: Range, machine: MachineParams) -> d
 
 
 def key_ranges(files: Sequence[Path], rows: int) -> Iterator[tuple[int, int]]:
-    """Cut all keys into ranges, both ends included. Each range has about ``rows`` rows in all files
-    together.
+    """Split the integer keys of all n-grams into ranges (first and last key), so that each range
+    has about ``rows`` rows in all count files together.
 
     Ranges end where row groups end, according to the statistics of the files. Each file may
     therefore add up to one row group to a range.
@@ -210,8 +215,8 @@ def key_ranges(files: Sequence[Path], rows: int) -> Iterator[tuple[int, int]]:
 
 
 def disk(words: pa.Table, used: Range) -> tuple[float, float]:
-    """Estimate the bytes on disk of the counts of all shards; return the expected number and an
-    upper bound.
+    """Estimate the disk space in bytes that the n-gram counts of all shards need; return the
+    expected number and an upper bound.
 
     The estimate assumes that words are independent: a pair counts with probability p^2 and a triple
     with p^3, where p is the share of tokens that may occur in n-grams; neither can exceed p. Every
@@ -228,7 +233,8 @@ def disk(words: pa.Table, used: Range) -> tuple[float, float]:
 def count(
     tokens: Path, words: Path, out: Path, min_count: int, machine: MachineParams
 ) -> dict[str, int]:
-    """Write the three tables of counts into folder ``out`` and return the totals.
+    """Count the words, bigrams and trigrams of the corpus, write one table of each into folder
+    ``out``, and return the totals.
 
     Raises:
         RequestError: if there are too many different words, too little disk space, or the two files

@@ -1,5 +1,5 @@
-"""Queries behind `lexveil collocations`: look up collocations and show how they cut a text. No
-stage of the graph uses this module.
+"""Functions of the command `lexveil collocations`, which looks up collocations and shows how they
+segment a text. No stage of the pipeline uses this module.
 
 DuckDB reads the Parquet files of the stage and keeps only the requested rows, so that an answer
 does not wait until millions of collocations are in memory.
@@ -98,8 +98,8 @@ def look_up(
 
 
 def of_text(text: str) -> dict[str, object]:
-    """Return the collocations of a text in the order of the text, and its sentences cut by every
-    segmentation.
+    """Return the collocations that occur in a text, in the text's order, and the sentences of the
+    text under every segmentation.
 
     Raises:
         RequestError: if the text holds no token, or there are no collocations yet.
@@ -136,7 +136,7 @@ def of_text(text: str) -> dict[str, object]:
 def cut(
     split: Sequence[Sequence[str]], pmi: dict[tuple[str, ...], float]
 ) -> list[dict[str, object]]:
-    """Cut sentences by every segmentation.
+    """Segment sentences into tokens by every segmentation, such as single words or collocations.
 
     Args:
         split: the normal forms of each sentence.
@@ -176,7 +176,7 @@ def cut(
 
 
 def as_text(result: Mapping[str, Any]) -> list[str]:
-    """Format a result of ``look_up`` as the lines to print."""
+    """Format a result of ``look_up`` as lines of text to print."""
     rows = result["collocations"]
     names = result["measures"]
     has_base = any(row["from_base"] for row in rows)
@@ -212,8 +212,8 @@ def _visible(words: str) -> str:
 
 @contextmanager
 def _collocations() -> Iterator[tuple[duckdb.DuckDBPyConnection, list[str]]]:
-    """Open a database with the views ``bigrams`` and ``trigrams``; yield it and the measures that
-    both have.
+    """Open a DuckDB database with the views ``bigrams`` and ``trigrams``; yield the connection and
+    the names of the measures that both views have.
     """
     files = {name: collocation_files(name) for name in NGRAMS.values()}
     columns = set.intersection(*(set(pq.read_schema(own).names) for own, *_ in files.values()))
@@ -239,7 +239,7 @@ def _rows(table: pa.Table, measures: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _one_word(word: str) -> str:
-    """Return the normal form of an argument that is one word."""
+    """Return the normal form of a command-line argument that must be one word."""
     from lexveil.core.text.tokenize import sentences
 
     tokens = [token for words in sentences(_unicode(word, option("word"))) for token in words]
@@ -261,7 +261,7 @@ def _standard_input() -> str:
 
 
 def _unicode(argument: str, name: str) -> str:
-    """Return an argument of the command line. Raise RequestError if the argument is not UTF-8,
+    """Return a command-line argument unchanged; raise RequestError if the argument is not UTF-8,
     which Python marks by unpaired surrogates.
     """
     try:

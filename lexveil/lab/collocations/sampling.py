@@ -1,4 +1,4 @@
-"""Sampling of the corpus, and its tokens as word numbers.
+"""Sampling and tokenization of the corpus, with each word stored as an integer id.
 
 Each word becomes a number here, and later stages never read text again. The sample is cut into
 shards of whole documents. Each shard numbers its own words, so shards do not wait for each other
@@ -64,8 +64,8 @@ SMALL_CORPUS = 300_000  # with fewer documents, starting worker processes costs 
 
 
 def sources_of(corpus: Path, weights: dict[str, float]) -> dict[str, list[Path]]:
-    """Return the shards of each source: a folder in the corpus folder is a named source; shards
-    directly in the corpus folder have no source name.
+    """Return the files (shards) of each source of the corpus: a folder in the corpus folder is a
+    named source; files directly in the corpus folder have no source name.
 
     Raises:
         MissingArtifactError: if there are no shards.
@@ -97,8 +97,8 @@ def sources_of(corpus: Path, weights: dict[str, float]) -> dict[str, list[Path]]
 
 
 def object_size(shards: Iterable[Path]) -> int:
-    """Return the limit on the bytes of a document's line: the unpacked size of the largest shard,
-    but at least and at most the two values of ``OBJECT_BYTES``.
+    """Return the largest allowed number of bytes of a JSON line (one document): the uncompressed
+    size of the largest shard, limited to the interval ``OBJECT_BYTES``.
 
     DuckDB opens many shards at once, each with a buffer of twice this size, so the greatest allowed
     limit would fill the memory even for small shards. A gzip file ends with its unpacked size (RFC
@@ -114,8 +114,8 @@ def object_size(shards: Iterable[Path]) -> int:
 
 
 def sample(corpus: Path, out: Path, params: Params, machine: MachineParams) -> dict[str, int]:
-    """Write the sampled documents (doc_id, text, source) and return the number of documents of each
-    source.
+    """Draw a random sample of the corpus documents, write it (doc_id, text, source), and return the
+    number of documents of each source.
 
     Raises:
         MissingArtifactError, ParameterError: as ``sources_of``.
@@ -151,8 +151,8 @@ def sample(corpus: Path, out: Path, params: Params, machine: MachineParams) -> d
 
 
 class DocumentShard(NamedTuple):
-    """Shard of the sample: its number, the folder for its tokens and words, its rows (doc_id,
-    text), and their language.
+    """One part of the sampled documents: its number, the folder for its tokens and words, its rows
+    (doc_id, text), and their language.
     """
 
     number: int
@@ -161,26 +161,26 @@ class DocumentShard(NamedTuple):
     language: str
 
     def tokens(self) -> Path:
-        """Return the Arrow file (doc_id, sentence_id, ids). It is written last, so its presence
-        marks a finished shard.
+        """Return the path of the shard's Arrow file of tokens (doc_id, sentence_id, ids). This file
+        is written last, so its presence marks a finished shard.
         """
         return self.folder / f"{self.number:06}.tokens.arrow"
 
     def words(self) -> Path:
-        """Return the Parquet file of the distinct words."""
+        """Return the path of the Parquet file with the distinct words of the shard."""
         return self.folder / f"{self.number:06}.words.parquet"
 
 
 def kind_of(word: str, connectors: frozenset[str]) -> int:
-    """Return 0 for punctuation, 1 for a connector, 2 for a word. Words that collocations may
-    contain come last.
+    """Classify a token: 0 for punctuation, 1 for a connector (a word that only joins others), 2 for
+    any other word. Words that collocations may contain come last.
     """
     return 0 if not has_letters(word) else 1 if word in connectors else 2
 
 
 def tokenize_shard(shard: DocumentShard) -> tuple[int, int]:
-    """Write the tokens and words of one shard; may run in a worker process. Return the number of
-    documents and of tokens.
+    """Tokenize one shard of documents, write its tokens and words, and return the numbers of
+    documents and tokens. The function may run in a worker process.
     """
     expect_file(shard.folder, "this worker")
     with own_folder(shard.folder) as folder:
@@ -192,7 +192,9 @@ def tokenize_shard(shard: DocumentShard) -> tuple[int, int]:
 
 
 def write_shard(shard: DocumentShard) -> int:
-    """Write the tokens and words of one shard and return the number of tokens."""
+    """Tokenize one shard of documents, write its tokens and words, and return the number of
+    tokens.
+    """
     documents = shard.documents
     tokens = tokenize_texts(documents.column("text"), shard.language)
     n_sentences = len(tokens.sentence_sizes)
@@ -231,8 +233,8 @@ def write_shard(shard: DocumentShard) -> int:
 
 
 def shards_of(sample_file: Path, folder: Path, language: str) -> Iterator[DocumentShard]:
-    """Cut the sample into shards. The borders depend on the sample alone. A sample without
-    documents becomes one empty shard.
+    """Split the sampled documents into shards. The borders depend on the sample alone. A sample
+    without documents becomes one empty shard.
     """
     number = 0
     for batch in pq.ParquetFile(sample_file).iter_batches(
@@ -258,8 +260,8 @@ def shards_of(sample_file: Path, folder: Path, language: str) -> Iterator[Docume
 def tokenize_shards(
     sample_file: Path, folder: Path, machine: MachineParams, language: str
 ) -> list[DocumentShard]:
-    """Tokenize every shard that is not tokenized yet. Return all shards, without the texts of their
-    documents.
+    """Tokenize every shard of documents that has no token file yet. Return all shards, without the
+    texts of their documents.
     """
     total = pq.ParquetFile(sample_file).metadata.num_rows
     shards: list[DocumentShard] = []
@@ -290,8 +292,8 @@ def tokenize_shards(
 
 
 def number_words(shards: list[DocumentShard], out: Path, work: Path, machine: MachineParams) -> int:
-    """Write the vocabulary, and into ``work`` the vocabulary number of each shard's words; return
-    the number of words.
+    """Merge the words of all shards into one vocabulary with ids, write the vocabulary and, into
+    ``work``, the id of each shard's words; return the number of words.
     """
     with duckdb_session.session(machine) as con:
         duckdb_session.view(con, "shard_words", *(shard.words() for shard in shards))
@@ -302,7 +304,7 @@ def number_words(shards: list[DocumentShard], out: Path, work: Path, machine: Ma
 
 
 def renumber(shards: list[DocumentShard], word_ids: Path, out: Path) -> int:
-    """Write the tokens of all shards with the numbers of the vocabulary, shard after shard; return
+    """Write the tokens of all shards, in order, with the word ids of the common vocabulary; return
     the number of sentences.
     """
     rows = 0
@@ -331,8 +333,8 @@ def renumber(shards: list[DocumentShard], word_ids: Path, out: Path) -> int:
 def tokenize(
     sample_file: Path, out: Path, words: Path, machine: MachineParams, language: str = DEFAULT
 ) -> int:
-    """Write the tokens of every sampled document, in the sample's order, and the vocabulary; return
-    the number of sentences.
+    """Tokenize every sampled document, in the order of the sample, and write the tokens and the
+    vocabulary; return the number of sentences.
     """
     text = pq.ParquetFile(sample_file).metadata
     n_bytes = sum(text.row_group(group).total_byte_size for group in range(text.num_row_groups))
@@ -351,8 +353,8 @@ def tokenize(
 
 
 def count_words(words: Path) -> int:
-    """Count the words of each tokenized document, without punctuation. A document's budget is
-    divided by this number of words.
+    """Return the total number of words in the tokenized sample, without punctuation, because a
+    document's budget is divided by its number of words.
     """
     table = pq.read_table(words, columns=["word", "count"])
     is_word = [not is_punctuation(word) for word in table.column("word").to_pylist()]

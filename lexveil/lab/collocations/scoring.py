@@ -1,5 +1,5 @@
-"""Association measures of counted n-grams: the n-grams that reach all thresholds, and the
-collocations of a base that the corpus lacks.
+"""Association measures such as PMI for counted n-grams, and selection of the n-grams that are
+collocations.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def build(
     machine: MachineParams,
     base: Mapping[str, pa.Table] | None = None,
 ) -> dict[str, int]:
-    """Write both tables into folder ``out`` and return their row counts.
+    """Score the counted n-grams, write those that reach the thresholds as two tables (bigrams,
+    trigrams) into folder ``out``, and return the row counts.
 
     N-grams are scored one row group after the other, in their order, so that memory does not grow
     with their number. The collocations of the base model that the corpus lacks get tables of their
@@ -87,8 +88,8 @@ def build(
 
 
 def without(table: pa.Table, candidates: pa.Table, n_words: int) -> pa.Table:
-    """Return the rows of ``table`` whose words are not in ``candidates``, in the order of the
-    table; the first ``n_words`` columns hold the words.
+    """Return the rows of ``table`` whose words do not occur as a row of ``candidates``, in the
+    order of the table; the first ``n_words`` columns hold the words.
     """
     known = pc.binary_join_element_wise(*candidates.columns[:n_words], "_")
     own = pc.binary_join_element_wise(*table.columns[:n_words], "_")

@@ -1,4 +1,6 @@
-"""Segmentation of the corpus into tokens, one row group after another, in any process."""
+"""Segmentation of the corpus into tokens (words or collocations), one row group after another, in
+any process.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ SENTENCES_AT_A_TIME = 50_000  # sentences cut at a time; bounds memory, changes 
 
 
 class Cut(NamedTuple):
-    """Segmented row group: its lines, its number of words by token length (as ``segment`` returns
-    it), and the PMI of each batch.
+    """One segmented row group: its lines, its number of words by token length (as ``segment``
+    returns it), and the total PMI of each batch.
     """
 
     lines: list[bytes]
@@ -37,11 +39,12 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Segmenter:
-    """Cuts one row group of the corpus, in any process.
+    """Callable that segments one row group of the corpus into tokens; it can be sent to any
+    process.
 
     Attributes:
-        words: the word of each number.
-        number: id in ``collocations`` of each word number. ``number`` and ``collocations`` are None
+        words: the word of each word id.
+        number: the id in ``collocations`` of each word id. ``number`` and ``collocations`` are None
             if every word is a token.
     """
 
@@ -52,7 +55,7 @@ class Segmenter:
     collocations: Collocations | None
 
     def __call__(self, group: int) -> Cut:
-        """Cut a row group, one batch of sentences at a time."""
+        """Segment a row group of the corpus, one batch of sentences at a time."""
         expect_file(self.tokens, "this worker")
         source = pq.ParquetFile(self.tokens)
         written = []
@@ -85,7 +88,8 @@ def segment_file(
     collocations: Collocations | None,
     machine: MachineParams | int = 1,
 ) -> dict[str, float]:
-    """Write one sentence per line, tokens separated by a space, words of a token joined by ``_``.
+    """Segment a tokenized corpus and write one sentence per line, with a space between tokens and
+    ``_`` between the words of a token.
 
     Args:
         tokens: (doc_id, sentence_id, ids), one row per sentence.

@@ -1,4 +1,4 @@
-"""Counts of the tokens that an embedding will have, from the segmented corpus."""
+"""Counts of the tokens of an embedding's future vocabulary, from the segmented corpus."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from lexveil.lab.collocations.adjacent_tokens import LINES, sentences
 def count_tokens(
     lines: Path, min_count: int, machine: MachineParams, *, plain_copy: bool
 ) -> tuple[list[str], Counts]:
-    """Count the tokens of a segmented corpus, as the training of its embedding does.
+    """Count the tokens of a segmented corpus in the same way as the training of its embedding does.
 
     Args:
         lines: the corpus, one sentence per line.
-        min_count: rarer tokens are left out.
+        min_count: smallest count of a token; rarer tokens are left out.
         plain_copy: whether a sentence with collocations counts a second time as plain words.
 
     Returns:

@@ -1,1 +1,3 @@
-"""Input of a project: corpora and document sets, fetched, checked and converted."""
+"""Input data of a project: training corpora and document sets, which are fetched, checked and
+converted.
+"""

@@ -1,5 +1,5 @@
-"""Conversion of the user's files to data/corpus. Its shards are
-corpus-train.NNNNN-of-NNNNN.json.gz, in the format of the C4 data set.
+"""Conversion of user files into the training corpus of a project (folder data/corpus). The corpus
+is a set of files corpus-train.NNNNN-of-NNNNN.json.gz, in the format of the C4 data set.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ KEYS = ("text", "timestamp", "url")
 
 
 def shard_name(number: int, n_shards: int) -> str:
-    """Return the file name of a shard, as in C4."""
+    """Return the file name of one corpus shard, as in the C4 data set."""
     return f"corpus-train.{number:05d}-of-{n_shards:05d}.json.gz"
 
 
 def write_shards(lines: Iterator[bytes], folder: Path, shard_bytes: int = SHARD_BYTES) -> int:
-    """Write lines into shards of about ``shard_bytes`` each, and return the number of shards. The
-    same lines give the same bytes.
+    """Write lines into gzip files (shards) of about ``shard_bytes`` each, and return the number of
+    files. The same lines give the same bytes.
     """
     partials: list[Path] = []
     for first in lines:
@@ -56,7 +56,7 @@ def write_shards(lines: Iterator[bytes], folder: Path, shard_bytes: int = SHARD_
 
 @dataclass(slots=True, kw_only=True)
 class CorpusCounts:
-    """Numbers of documents that were read from tables, and of documents that were stored.
+    """Counts of documents that were read from input tables, stored, or skipped.
 
     Attributes:
         read: documents that were read; ``documents`` of them were stored.
@@ -74,7 +74,7 @@ class CorpusCounts:
     dropped_columns: list[str] = field(default_factory=list)
 
     def add(self, other: CorpusCounts) -> None:
-        """Add the counts of more tables."""
+        """Add the counts of another part of the corpus to these counts."""
         for counter in ("read", "documents", "skipped_blank", "skipped_unusable", "json_bytes"):
             setattr(self, counter, getattr(self, counter) + getattr(other, counter))
         self.dropped_columns = list(dict.fromkeys([*self.dropped_columns, *other.dropped_columns]))
@@ -82,7 +82,8 @@ class CorpusCounts:
     def lines(
         self, table: InputTable, text_column: str, is_chosen: Callable[[str], bool] | None = None
     ) -> Iterator[bytes]:
-        """Yield and count the line of each row; the line is empty if the row is dropped.
+        """Yield one JSON line per row of an input table, and count the rows; the line is empty if
+        the row is dropped.
 
         Args:
             table: the open table.
@@ -119,8 +120,8 @@ class CorpusCounts:
 
 @dataclass(slots=True, kw_only=True)
 class CorpusReport(CorpusCounts):
-    """Counts of a corpus that was written: documents, files read and shards written; also the
-    origin of a remote corpus.
+    """Report about a corpus that was written: counts of documents, files read and shards written,
+    and the origin of a remote corpus.
 
     Attributes:
         share: share of the documents that was stored, in (0, 1].
@@ -137,8 +138,8 @@ class CorpusReport(CorpusCounts):
 def write_corpus(
     sources: Iterable[Source], folder: Path, text_column: str = "text"
 ) -> CorpusReport:
-    """Write every document of ``sources`` into shards in ``folder``, in order; memory does not grow
-    with the corpus.
+    """Convert every document of ``sources`` into corpus shards in ``folder``, in order; memory use
+    does not grow with the corpus.
 
     Rows without text (null, empty or blank) are left out and counted.
 
@@ -167,8 +168,8 @@ def write_corpus(
 
 
 def write_no_corpus(folder: Path) -> None:
-    """Write a corpus without documents, which is one empty shard. A base model (params.yaml:
-    embeddings.base) then replaces the corpus.
+    """Write an empty corpus, which is one shard without documents. Training then starts from a base
+    model (params.yaml: embeddings.base) alone.
     """
     folder.mkdir(parents=True)
     with c4_shard(folder / shard_name(0, 1)):
@@ -176,16 +177,18 @@ def write_no_corpus(folder: Path) -> None:
 
 
 def c4_line(text: str, timestamp: str | None = None, url: str | None = None) -> bytes:
-    """Return one line of a shard, always with the same three keys in the same order."""
+    """Return one JSON line of a document in the C4 format, always with the same three keys in the
+    same order.
+    """
     value = {"text": text, "timestamp": timestamp, "url": url}
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def c4_row(text: str, row: InputRow, source: Source) -> bytes:
-    """Return the line of a shard for a row of any table.
+    """Convert one row of an input table to a JSON line in the C4 format.
 
     Raises:
-        RequestError: with the row, if its timestamp or URL is neither a string nor a number.
+        RequestError: if its timestamp or URL is neither a string nor a number.
     """
     where = source.location(row.line)
     timestamp, url = (
@@ -196,8 +199,8 @@ def c4_row(text: str, row: InputRow, source: Source) -> bytes:
 
 @contextmanager
 def c4_shard(path: Path) -> Iterator[IO[bytes]]:
-    """Open a new shard for writing lines, and flush it to the disk at the end. The same lines give
-    the same bytes.
+    """Open a new compressed shard for writing lines, and flush it to the disk at the end. The same
+    lines give the same bytes.
     """
     with path.open("wb") as file:
         with ExitStack() as files:

@@ -1,5 +1,5 @@
-"""Streaming of a corpus that is too large to download: only documents that may be sampled are
-stored.
+"""Random sampling of a remote corpus that is too large to download: documents are streamed, and
+only those in the sample are stored.
 
 ``sql/corpus/sample.sql`` takes the documents with the smallest u in [0, 1), a hash of text and
 seed. This module keeps a document if u < share, by the same hash. The kept documents of a shard
@@ -44,7 +44,8 @@ MARGIN = 1.1  # reserve of documents, because their number is an estimate
 
 @dataclass(frozen=True, slots=True)
 class SampleRequest:
-    """Requested part of a remote corpus; ``make_plan`` chooses the values that are None.
+    """The part of a remote corpus that the user requests; ``make_plan`` chooses the values that are
+    None.
 
     Attributes:
         max_documents: approximate number of documents to store.
@@ -60,7 +61,9 @@ class SampleRequest:
 
 @dataclass(slots=True, kw_only=True)
 class ShardReport(CorpusCounts):
-    """Counts of a shard, and the name, size and etag that the shard had when it was read."""
+    """Counts of one remote shard, with the name, size and etag that the shard had when it was
+    read.
+    """
 
     name: str
     size: int
@@ -69,7 +72,8 @@ class ShardReport(CorpusCounts):
 
 @dataclass(frozen=True, slots=True)
 class SamplingPlan:
-    """Shards to read, and the share of their documents to store.
+    """Plan for sampling a remote corpus: the shards to read, and the share of their documents to
+    store.
 
     Attributes:
         n_expected: estimated number of documents in the shards; None if the share was given, so
@@ -84,28 +88,28 @@ class SamplingPlan:
     n_expected: int | None
 
     def folder(self, root: Path) -> Path:
-        """Return the folder of the finished shards, until all shards are finished. A later request
-        for more shards uses the finished shards in this folder.
+        """Return the folder that holds finished shards until all shards are finished. A later
+        request for more shards reuses them.
         """
         key = json.dumps([self.remote.address, self.share, self.seed, self.text_column])
         return root / STAGED / hashlib.sha256(key.encode()).hexdigest()[:16]
 
     def packed(self, shard: RemoteShard, root: Path) -> Path:
-        """Return the path of the stored documents of a shard; no such file exists if none was
-        stored.
+        """Return the path of the file with the stored documents of one shard; the file does not
+        exist if no document of the shard was stored.
         """
         return self.folder(root) / f"{shard.number:05d}.json.gz"
 
     def state(self, shard: RemoteShard, root: Path) -> Path:
-        """Return the path of the report of a finished shard. The report is written last, so its
+        """Return the path of the report file of one shard. The file is written last, so its
         existence means that the whole shard was read.
         """
         return self.folder(root) / f"{shard.number:05d}.json"
 
 
 def uniform(text: str, seed: int) -> float:
-    """Return u of ``sql/corpus/sample.sql``, the number in [0, 1) that orders documents for
-    sampling; u has 52 bits.
+    """Hash a text and a seed to a number u in [0, 1) with 52 bits, the same number by which
+    ``sql/corpus/sample.sql`` orders documents for sampling.
     """
     doc_id = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
     digest = hashlib.md5(f"{doc_id}:{seed}".encode(), usedforsecurity=False).hexdigest()
@@ -113,8 +117,8 @@ def uniform(text: str, seed: int) -> float:
 
 
 def share_for(wanted: int, n_documents: float) -> float:
-    """Return the share that stores at least ``wanted`` of about ``n_documents`` documents, rounded
-    up to four digits so that people can pass it on.
+    """Return the sampling share with which at least ``wanted`` of about ``n_documents`` documents
+    are stored, rounded up to four digits so that people can pass it on.
 
     The number of stored documents is binomial. The share has a reserve of four standard deviations
     of this number, and a reserve of ``MARGIN`` because ``n_documents`` is an estimate.
@@ -130,8 +134,8 @@ def share_for(wanted: int, n_documents: float) -> float:
 def plan_samples(
     addresses: Mapping[str, str], wanted: SampleRequest, text_column: str, root: Path
 ) -> dict[str, SamplingPlan]:
-    """Make a plan for each address, report the plans, and remove finished shards of other
-    addresses.
+    """Make a sampling plan for each remote address, print the plans, and delete finished shards of
+    other addresses.
     """
     if not addresses:
         return {}
@@ -150,7 +154,7 @@ def plan_samples(
 def make_plan(
     remote: Remote, wanted: SampleRequest, max_documents: int, seed: int, text_column: str
 ) -> SamplingPlan:
-    """Choose the shards to read, and the share of their documents to store.
+    """Choose the shards of a remote corpus to read, and the share of their documents to store.
 
     Args:
         max_documents: number of documents to store if ``wanted`` has neither a number nor a share.
@@ -180,7 +184,7 @@ def documents_per_byte(remote: Remote, shard: RemoteShard, text_column: str) -> 
     the first ``PROBE`` bytes for other formats.
 
     Raises:
-        RequestError: with the first fault in these bytes.
+        RequestError: if these bytes have a fault; the message names the first one.
     """
     stream = RemoteFile(remote.fs, shard).buffered()
     position = 0
@@ -196,7 +200,8 @@ def documents_per_byte(remote: Remote, shard: RemoteShard, text_column: str) -> 
 
 
 def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
-    """Report on stderr the shards to read, the share to keep, and the disk space needed.
+    """Print on stderr the shards to read, the share of documents to store, and the disk space
+    needed.
 
     Raises:
         RequestError: if the disk has too little space for the kept documents.
@@ -233,8 +238,8 @@ def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
 
 
 def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> CorpusReport:
-    """Write the stored documents into ``folder``, one shard for each shard that was read, with a
-    file that names the origin of the shards.
+    """Download the shards of a sampling plan and write the sampled documents into ``folder``, one
+    file for each shard, with a file that names the origin of the shards.
 
     A shard from which no document is stored has no file. Shards that an interrupted call finished
     are not read again, unless size or etag have changed. The finished shards stay in ``root`` until
@@ -279,7 +284,7 @@ def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> CorpusReport:
 
 def read_shards(plan: SamplingPlan, root: Path) -> dict[int, ShardReport]:
     """Read the shards that no earlier call has finished, and return the reports of all shards by
-    number.
+    shard number.
     """
     plan.folder(root).mkdir(parents=True, exist_ok=True)
     reports = {shard.number: finished(plan, shard, root) for shard in plan.shards}
@@ -296,7 +301,7 @@ def read_shards(plan: SamplingPlan, root: Path) -> dict[int, ShardReport]:
 
 
 def keep_from(plan: SamplingPlan, shard: RemoteShard, out: Path, progress: Progress) -> ShardReport:
-    """Read one shard and write its documents of the sample to ``out``, if there are any.
+    """Read one remote shard and write its sampled documents to ``out``, if there are any.
 
     Raises:
         RequestError: with shard and row of the first fault; ``out`` then does not exist.
@@ -323,8 +328,8 @@ def keep_from(plan: SamplingPlan, shard: RemoteShard, out: Path, progress: Progr
 
 
 def finished(plan: SamplingPlan, shard: RemoteShard, root: Path) -> ShardReport | None:
-    """Return the report of a shard that an earlier call finished. Return None if no call finished
-    it, or if the shard has changed.
+    """Return the report of a shard that an earlier call finished; return None if no call finished
+    the shard, or if the shard has changed since.
     """
     try:
         report = ShardReport(**json.loads(plan.state(shard, root).read_text(encoding="utf-8")))
@@ -339,13 +344,15 @@ def finished(plan: SamplingPlan, shard: RemoteShard, root: Path) -> ShardReport 
 
 
 def forget(root: Path, but: Collection[Path] = ()) -> None:
-    """Remove all finished shards except those in the folders ``but``."""
+    """Delete all finished shards in ``root`` except those in the folders ``but``."""
     for folder in set((root / STAGED).glob("*")) - set(but):
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def link_or_copy(source: Path | str, target: Path | str) -> None:
-    """Give a file a second name by a hard link, or copy it if the disk has no links."""
+    """Give a file a second name by a hard link, or copy the file if the file system has no hard
+    links.
+    """
     try:
         os.link(source, target)
     except OSError:

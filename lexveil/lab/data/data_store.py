@@ -1,5 +1,5 @@
-"""`lexveil data`: replaces the project's data/ as a whole, tracks it again with DVC, and describes
-its contents.
+"""Functions of the command `lexveil data`, which replaces a project's folder data/ as a whole,
+tracks it with DVC, and describes its contents.
 
 New data is built and checked beside data/, and replaces data/ by a rename at the end. A failure or
 a kill before the rename leaves data/ unchanged. Files in data/ may be links into DVC's cache and
@@ -54,8 +54,8 @@ DAMAGED = "damaged; fetch it again by `dvc checkout data.dvc`"
 
 @dataclass(frozen=True, slots=True)
 class DataReport:
-    """Reports of `lexveil data use` about the corpus (or each of its sources by name) and the
-    document sets by name.
+    """Report of `lexveil data use` about the new corpus (or each of its sources by name) and the
+    new document sets by name.
 
     Attributes:
         corpus, documents: None if the request had no corpus, or no documents.
@@ -69,8 +69,8 @@ class DataReport:
 
 @dataclass(frozen=True, slots=True)
 class SetStatus:
-    """A corpus or a document set in data/; ``parts`` counts documents by source of the corpus, or
-    by split of the set.
+    """Description of the corpus or of one document set in data/; ``parts`` counts documents by
+    source of the corpus, or by split of the document set.
     """
 
     documents: int
@@ -80,13 +80,13 @@ class SetStatus:
 
 @dataclass(frozen=True, slots=True)
 class DataStatus:
-    """Contents of data/.
+    """Description of the contents of a project's folder data/.
 
     Attributes:
         tracked: "yes" (data.dvc describes data/ and DVC's cache holds it), "changed" (data/ differs
             from data.dvc), "unsaved" (data/ equals data.dvc, but the cache does not hold it) or
             "no" (there is no data.dvc).
-        corpus: None if there is no corpus.
+        corpus: description of the corpus; None if there is no corpus.
         addresses: remote addresses from which the corpus was read.
     """
 
@@ -97,7 +97,7 @@ class DataStatus:
 
 
 def materialize_default(root: Path) -> None:
-    """Replace ROOT/data by the embedded default, without DVC.
+    """Replace ROOT/data by the embedded default data, without tracking it in DVC.
 
     Raises:
         RequestError: if gensim's test data is missing or altered, or ROOT/data cannot be written.
@@ -108,7 +108,8 @@ def materialize_default(root: Path) -> None:
 
 
 def use_default(root: Path) -> dict[str, bool]:
-    """Write the embedded default and track it, for `lexveil data default`.
+    """Replace a project's data by the embedded default and track it with DVC, for the command
+    `lexveil data default`.
 
     Returns:
         unchanged: whether data.dvc existed before and still has the same bytes.
@@ -132,7 +133,7 @@ def _write_default(folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DataRequest:
-    """Request to replace the corpus or the documents of a project by the user's data.
+    """Request to replace the corpus, the documents, or both, of a project by the user's files.
 
     Attributes:
         corpus: a file or folder, an address (a string) that is streamed, a mapping with one of
@@ -165,7 +166,7 @@ class DataRequest:
         return {"": self.corpus} if self.corpus else {}
 
     def check(self) -> None:
-        """Check that the parts of the request agree.
+        """Raise an error if the parts of the request contradict each other.
 
         Raises:
             RequestError: if the parts contradict each other, or nothing is requested.
@@ -198,8 +199,8 @@ class DataRequest:
 
 
 def use(request: DataRequest, root: Path) -> DataReport:
-    """Replace the project's corpus, its documents, or both by the user's data, for `lexveil data
-    use`.
+    """Replace the project's corpus, its documents, or both by the user's data, for the command
+    `lexveil data use`.
 
     If the request lacks the corpus or the documents, that part of data/ stays unchanged; if data/
     does not have the part yet, the embedded default is used.
@@ -249,16 +250,16 @@ def use(request: DataRequest, root: Path) -> DataReport:
 
 
 def _base(model: str) -> str:
-    """Return the value of embeddings.base for a model: the name alone for a model that ships with
-    Lexveil, name and hash for a model of the user.
+    """Return the value of parameter embeddings.base that names a model: the name alone for a model
+    that ships with Lexveil, name and hash for a model of the user.
     """
     package = find(model)
     return model if package.folder.parent == paths.MODELS else package.pinned
 
 
 def set_base(root: Path, base: str) -> bool:
-    """Write ``base`` as embeddings.base into params.yaml by changing one line. Return False if the
-    file already has this value.
+    """Set parameter embeddings.base in params.yaml to ``base`` by changing one line. Return False
+    if the file already has this value.
 
     Raises:
         RequestError: if section embeddings has no line `base:`, or the model contradicts other
@@ -313,8 +314,8 @@ def _notes(
 
 
 def _note_on_samples(root: Path, has_new_texts: bool) -> Iterator[str]:
-    """Yield a warning if the report will show new texts, because the number of samples may have
-    been chosen for other documents.
+    """Yield a warning if the report will show texts of new documents, because the number of sample
+    texts may have been chosen for other documents.
     """
     params = root / paths.PARAMS
     if has_new_texts and params.exists() and (n_samples := load_params(params).report.samples):
@@ -325,8 +326,8 @@ def _note_on_samples(root: Path, has_new_texts: bool) -> Iterator[str]:
 
 
 def complete(root: Path, partial: Path) -> list[str]:
-    """Copy the parts of data/ that ``partial`` lacks into it. Write the embedded default for parts
-    that data/ lacks, too. Return notes for the user.
+    """Copy into ``partial`` the parts of data/ (corpus, documents) that it lacks, or the embedded
+    default for parts that data/ lacks, too. Return notes for the user.
     """
     notes = []
     defaults = {
@@ -349,7 +350,8 @@ def complete(root: Path, partial: Path) -> list[str]:
 
 
 def status(root: Path) -> DataStatus:
-    """Return the contents of data/, and whether DVC has saved them, for `lexveil data status`.
+    """Return a description of the contents of data/, and whether DVC has saved them, for the
+    command `lexveil data status`.
 
     Raises:
         RequestError: if a file in data/ is damaged.
@@ -393,7 +395,7 @@ def _describe(path: Path) -> SetStatus:
 
 
 def check_project(root: Path) -> None:
-    """Raise an error if a folder is not a project."""
+    """Raise an error if a folder is not a Lexveil project."""
     if not (root / ".dvc").is_dir() or not (root / "dvc.yaml").is_file():
         raise RequestError(
             f"{shown(root.absolute())}: no Lexveil project (.dvc, dvc.yaml) here; change to "
@@ -412,8 +414,8 @@ def _tracked(root: Path) -> str:
 
 @contextmanager
 def tracked_replacement(root: Path) -> Iterator[Path]:
-    """Replace data/ as ``_replacement`` does, and run `dvc add`. Raise an error if data/ holds data
-    that DVC has not saved.
+    """Context manager that replaces data/ as ``_replacement`` does, and then runs `dvc add`. Raise
+    an error if data/ holds data that DVC has not saved.
     """
     data = root / "data"
     _finish_swap(root)
@@ -438,8 +440,8 @@ def tracked_replacement(root: Path) -> Iterator[Path]:
 
 @contextmanager
 def _replacement(root: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill; it becomes ROOT/data if the block succeeds, and the old folder
-    becomes PREVIOUS.
+    """Context manager that yields an empty folder to fill; the folder becomes ROOT/data if the
+    block succeeds, and the old ROOT/data becomes PREVIOUS.
     """
     data = root / "data"
     partial = root / PARTIAL
@@ -466,7 +468,7 @@ def _replacement(root: Path) -> Iterator[Path]:
 
 
 def _finish_swap(root: Path) -> None:
-    """Complete a replacement of data/ that was killed between its two renames, by renaming the old
+    """Repair a replacement of data/ that was killed between its two renames, by renaming the old
     folder back.
     """
     if (root / PREVIOUS).exists() and not (root / "data").exists():
@@ -474,7 +476,7 @@ def _finish_swap(root: Path) -> None:
 
 
 def _pointer(root: Path) -> bytes | None:
-    """Return the bytes of data.dvc; None if it does not exist."""
+    """Return the bytes of the file data.dvc; None if the file does not exist."""
     pointer = root / "data.dvc"
     return pointer.read_bytes() if pointer.exists() else None
 

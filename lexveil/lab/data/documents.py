@@ -1,6 +1,6 @@
-"""Conversion of the user's files to data/documents: one Parquet file per document set, each with
-the same six columns. A seventh column, ``context``, holds the second text of a pair if it is not to
-be rewritten.
+"""Conversion of the user's files to document sets (folder data/documents): one Parquet file per
+document set, each with the same six columns. A seventh column, ``context``, holds the second text
+of a text pair if that text is not to be rewritten.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CHARACTERS_AT_A_TIME = 2**24
 
 
 def made_id(dataset: str, number: int) -> str:
-    """Return an id for a row of a file without ids.
+    """Make a document id from the number of a row, for a file without ids.
 
     The id follows from the number of the row, never from the text. If it were a hash of a sensitive
     text, anyone could check a guess of that text.
@@ -55,7 +55,7 @@ def made_id(dataset: str, number: int) -> str:
 
 
 def document(doc_id: str, split: str, text: str, **others: str | None) -> dict[str, str | None]:
-    """Return a row with the columns of ``SCHEMA``."""
+    """Return one document as a row with the columns of ``SCHEMA``."""
     return {
         "doc_id": doc_id,
         "split": split,
@@ -70,8 +70,8 @@ def document(doc_id: str, split: str, text: str, **others: str | None) -> dict[s
 def write_set(
     rows: Iterable[dict[str, str | None]], path: Path, schema: pa.Schema = SCHEMA, **options: Any
 ) -> None:
-    """Write the rows of one document set, each with the columns of ``schema``, one row group at a
-    time.
+    """Write the rows of one document set to a Parquet file, one row group at a time; each row has
+    the columns of ``schema``.
     """
     with pq.ParquetWriter(path, schema, **(options or PARQUET)) as parquet:
         for group in _groups(rows):
@@ -96,7 +96,7 @@ def _groups(rows: Iterable[dict[str, str | None]]) -> Iterator[list[dict[str, st
 
 @dataclass(frozen=True, slots=True)
 class DocumentSetReport:
-    """Report about a document set that was written.
+    """Report about one document set that was written.
 
     Attributes:
         rows: number of documents.
@@ -154,7 +154,7 @@ def write_documents(
 
 
 class _SetWriter:
-    """Writer of document sets with ids that are unique over all sets.
+    """Writer of document sets that checks that ids are unique over all sets.
 
     Attributes:
         reports: report about each set that was written, by name.
@@ -169,7 +169,9 @@ class _SetWriter:
         self._progress = Progress("documents", 0, "documents")
 
     def write(self, dataset: str, source: Source) -> None:
-        """Write one document set, and store the report about it in ``reports``."""
+        """Convert one source into a document set, write it, and store the report about it in
+        ``reports``.
+        """
         schema = SCHEMA.append(pa.field(CONTEXT, pa.string())) if self._takes_first else SCHEMA
         with open_table(source, self._text_column, OTHERS, tell=tell_dialect) as table:
             rows = self._rows(dataset, source, table)
@@ -201,7 +203,7 @@ class _SetWriter:
         )
 
     def _note_id(self, doc_id: str, source: Source, line: int) -> None:
-        """Remember the file and line of an id.
+        """Record the file and line of a document id, and check that no other row has this id.
 
         Raises:
             RequestError: if another row has the same id.
@@ -214,8 +216,8 @@ class _SetWriter:
 
 
 def _named_sets(sources: Iterable[Source], files: Mapping[str, Path]) -> dict[str, Source]:
-    """Return the document sets by name: the sets that the user named, and all others by the stems
-    of their files.
+    """Return the sources of document sets by name: first the sets that the user named, then all
+    others by the stems of their files.
 
     Raises:
         RequestError: if a name is not valid, two names are the same (also if only capitals differ),
@@ -247,7 +249,8 @@ def _named_sets(sources: Iterable[Source], files: Mapping[str, Path]) -> dict[st
 
 
 def _without_second(row: dict[str, str | None], where: str) -> dict[str, str | None]:
-    """Return the row of a pair with the second text as context.
+    """Move the second text of a text pair into the column ``context``, so that it is not rewritten,
+    and return the row.
 
     Raises:
         RequestError: if the pair has no first text, so that nothing would be rewritten.
@@ -260,7 +263,7 @@ def _without_second(row: dict[str, str | None], where: str) -> dict[str, str | N
 def normalised(
     table: InputTable, row: InputRow, text_column: str, dataset: str
 ) -> dict[str, str | None]:
-    """Return a row of a table in the columns of ``SCHEMA``."""
+    """Convert one row of an input table to the columns of ``SCHEMA``."""
     where = table.source.location(row.line)
     text = text_value(row.values.get(text_column), text_column, where)
     if text is None:

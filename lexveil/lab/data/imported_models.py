@@ -1,4 +1,4 @@
-"""Import of a whole model, for S1 to S4, from external word vectors.
+"""Import of external word vectors as a packaged model for strategies S1 to S4.
 
 The words and their vectors come from the file. Collocations, PMI and counts come from an existing
 model; a collocation is taken if the file has all of its words, and its vector is composed of theirs
@@ -56,7 +56,8 @@ LEE_CORPUS = (
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """Settings of an import of word vectors, with facts that the file does not contain.
+    """Settings of an import of word vectors, including facts about the model that the file of
+    vectors does not contain.
 
     Attributes:
         name, version: name and version of the new model.
@@ -85,7 +86,7 @@ class Import:
 
 
 def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress) -> None:
-    """Write the model of a file of word vectors into ``folder``.
+    """Make a packaged model from a file of word vectors, and write it into ``folder``.
 
     Args:
         progress: advances by one for each token that is placed in an order.
@@ -126,8 +127,8 @@ def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress)
 
 
 def with_collocations(words: WordSpace, source: PackagedModel | None) -> tuple[WordSpace, Floats]:
-    """Add the collocations of a model for which all words are in ``words``, and sort all tokens by
-    falling count.
+    """Add to a vocabulary the collocations of a model whose words are all in ``words``, and sort
+    all tokens by falling count.
 
     A file without counts lists its words by falling frequency. Its r-th word gets the count of the
     r-th most frequent word of the model. Further words, and all words if there is no model, get
@@ -163,8 +164,8 @@ def with_collocations(words: WordSpace, source: PackagedModel | None) -> tuple[W
 def with_scores(
     model: WordVectors, scores: Mapping[str, float], file: Path
 ) -> tuple[WordSpace, Floats]:
-    """Sort words and collocations of a file by falling count, and give each collocation its score
-    from a released table. Collocations without a score are left out.
+    """Sort the words and collocations of a vector file by falling count, and give each collocation
+    its score from a released table. Collocations without a score are left out.
 
     Returns:
         V tokens with their vectors and counts, and (V,) scores in bits, 0 for single words.
@@ -203,7 +204,7 @@ def with_scores(
 
 
 def read_word_list(file: Path) -> frozenset[str]:
-    """Return the normal forms of a public list of words, one per line.
+    """Read a public list of words, one per line, and return the normal forms of the words.
 
     Raises:
         RequestError: if the file cannot be read or holds no word.
@@ -221,8 +222,8 @@ def read_word_list(file: Path) -> frozenset[str]:
 
 
 def counts_by_rank(n: int, known: Counts) -> Counts:
-    """Return (n,) counts of words that are listed by falling frequency: the counts of ``known``,
-    sorted falling, continued in proportion to 1 / rank.
+    """Estimate the counts (n,) of words that are listed by falling frequency: the counts of
+    ``known``, sorted falling, continued in proportion to 1 / rank (Zipf's law).
     """
     ranks = np.arange(1, n + 1)
     last, of_last = (int(known[-1]), len(known)) if len(known) else (n, 1)
@@ -234,11 +235,12 @@ def counts_by_rank(n: int, known: Counts) -> Counts:
 def two_orders(
     space: WordSpace, search: Search, seed: int, purpose: str, progress: Progress
 ) -> dict[str, Orders]:
-    """Return (2, n) orders for 1-Diffractor, one pair of orders of the single words and one pair of
-    all tokens. The seed decides the two starts of each pair.
+    """Compute (2, n) one-dimensional orders of the vocabulary for the mechanism 1-Diffractor: one
+    pair of orders of the single words and one pair of all tokens. The seed decides the two starting
+    tokens of each pair.
 
     Args:
-        purpose: name of the random streams.
+        purpose: name from which the random streams are derived.
     """
     parts = {
         "word": space.vectors[["_" not in token for token in space.tokens]],
@@ -253,8 +255,8 @@ def two_orders(
 
 
 def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredStructure]:
-    """Measure the sensitivity of the disclosed structure on public English texts that every
-    installation has.
+    """Measure how much the disclosed structure of a text (its segmentation into tokens) changes if
+    one word is replaced, on public English texts that every installation has.
 
     The measurement of another model cannot be reused, because the sensitivity depends on the
     vocabulary and the collocations.
@@ -282,7 +284,9 @@ def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredSt
 def _card(
     file: Path, wanted: Import, model: WordVectors, *, has_structure: bool
 ) -> dict[str, object]:
-    """Return the model card, without the fields that follow from the files."""
+    """Return the metadata card of the imported model, without the fields that are computed from the
+    model's files.
+    """
     source = wanted.collocations
     digest = sha256(file)
     has_counts = bool(model.space.counts.any())
@@ -338,14 +342,14 @@ def _card(
 
 
 def _kind_of_collocations(wanted: Import) -> str:
-    """Return one word that states the origin of the collocations of an imported model."""
+    """Return one word that states where the collocations of an imported model come from."""
     if wanted.tables is not None:
         return "its own"
     return "composed" if wanted.collocations else "no"
 
 
 def _notice(file: Path, wanted: Import) -> str:
-    """Return the attribution of the vectors, and of the model from which collocations were
+    """Return the attribution text for the vectors, and for the model from which collocations were
     taken.
     """
     notice = f"# {wanted.name}\n\nWord vectors of {shown(file.name)}: {wanted.license}.\n"

@@ -1,4 +1,5 @@
-"""Words and vectors of gensim's ``KeyedVectors``, from an object in memory or from a file.
+"""Reader for words and vectors of gensim's ``KeyedVectors``, from an object in memory or from a
+file.
 
 ``KeyedVectors.save`` writes a pickle, and a pickle may call any function when it is read. This
 module calls only functions that build NumPy arrays, and replaces the class of the vectors by a
@@ -24,7 +25,7 @@ OTHER_FORM = "save the vectors again by KeyedVectors.save_word2vec_format(FILE)"
 
 
 class _Holder:
-    """Holder of the attributes of an unpickled object; the class of the object is not
+    """Placeholder that holds the attributes of an unpickled object, whose own class is not
     instantiated.
     """
 
@@ -35,15 +36,17 @@ class _Holder:
 
 
 class _RefusedError(Exception):
-    """Error about a file that contains an object that this module does not read."""
+    """Error about a pickle file that contains an object that this module does not read."""
 
 
 class _ArraysOnly(pickle.Unpickler):
-    """Unpickler that builds arrays, lists, dictionaries and a holder of attributes only."""
+    """Restricted unpickler that builds only NumPy arrays, lists, dictionaries and a placeholder
+    object.
+    """
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return one of the few classes and functions that a file of vectors needs; refuse all
-        others.
+        """Return one of the few classes and functions that a file of vectors needs; raise an error
+        for all others.
         """
         if module == "gensim.models.keyedvectors" and name in CLASSES:
             return _Holder
@@ -67,7 +70,7 @@ def _numpy_function(name: str) -> Callable[..., Any]:
 
 
 class KeyedTable(NamedTuple):
-    """Words with their vectors.
+    """Words with their vectors and counts.
 
     Attributes:
         words: n words.
@@ -81,7 +84,7 @@ class KeyedTable(NamedTuple):
 
 
 def table_of(held: Any, name: str, way_out: str) -> KeyedTable:
-    """Return words, vectors and counts of an object of gensim.
+    """Extract words, vectors and counts from a gensim object.
 
     Args:
         held: KeyedVectors, or an object with the same attributes.

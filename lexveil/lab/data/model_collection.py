@@ -1,4 +1,6 @@
-"""`lexveil model`: lists, imports, exports, removes and verifies models."""
+"""Functions of the command `lexveil model`, which lists, imports, exports, removes and verifies
+packaged models.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,8 @@ VERSION = r"[0-9]+(\.[0-9]+){0,2}"
 
 
 def model_of(name: str) -> PackagedModel:
-    """Return the model with this name. The name ``own`` denotes the model that a run of the project
-    around the current folder packaged.
+    """Return the packaged model with this name. The name ``own`` denotes the model that the last
+    `lexveil run` of the project around the current folder made.
 
     Raises:
         MissingArtifactError: if the project has not packaged a model.
@@ -51,7 +53,7 @@ def model_of(name: str) -> PackagedModel:
 
 
 def listed() -> dict[str, object]:
-    """Return NAME@HASH of every model with its facts, for `lexveil model list`."""
+    """Return the facts about every installed model by NAME@HASH, for `lexveil model list`."""
     return {model.pinned: _facts(model) for model in installed().values()}
 
 
@@ -69,17 +71,19 @@ def _facts(model: PackagedModel) -> dict[str, object]:
 
 
 def card_of(name: str) -> dict[str, object]:
-    """Return the whole card with the model's hash, for `lexveil model show`."""
+    """Return the complete metadata card of a model with the model's hash, for `lexveil model
+    show`.
+    """
     model = model_of(name)
     return {**model.card.to_dict(), "sha256": model.hash, "folder": str(model.folder)}
 
 
 def verify(what: str) -> dict[str, object]:
-    """Check a model, which is given by name, as a folder or as an archive, for `lexveil model
-    verify`.
+    """Check that a model, which is given by name, as a folder or as an archive, is complete and
+    sound, for `lexveil model verify`.
 
     Raises:
-        UnsoundModelError: with the first fault.
+        UnsoundModelError: if the model has a fault; the message names the first one.
         RequestError: if there is neither a model nor a file with this name.
     """
     path = folder = Path(what)
@@ -105,7 +109,7 @@ def verify(what: str) -> dict[str, object]:
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
     """Options of `lexveil model add` for plain word vectors. A packaged model needs none of these
-    options, because its card states these facts.
+    options, because its metadata card states these facts.
     """
 
     name: str | None = None
@@ -121,7 +125,8 @@ class ImportOptions:
 
 
 def add(source: Path, options: ImportOptions, force: bool) -> dict[str, object]:
-    """Install a packaged model, or make a model from plain word vectors, for `lexveil model add`.
+    """Install a packaged model, or make a packaged model from plain word vectors, for `lexveil
+    model add`.
 
     A model cannot be found by its name before it is complete and checked. If the process is killed,
     the next call removes the unfinished model.
@@ -174,7 +179,7 @@ def _is_zip(source: Path) -> bool:
 
 
 def _wanted(options: ImportOptions, force: bool) -> Import:
-    """Return the settings of an import, after checking all options before the vectors are read."""
+    """Check all options of an import before the vectors are read, and return them as settings."""
     name, license, language = (
         (each or "").strip() for each in (options.name, options.license, options.language)
     )
@@ -225,8 +230,8 @@ def _wanted(options: ImportOptions, force: bool) -> Import:
 def _mixed_license(
     license: str, mixed_license: str | None, collocations: PackagedModel | None
 ) -> str | None:
-    """Return the licence of a model whose vectors and collocations have two licences, which only
-    its importer can state. Return None if there is one licence.
+    """Return the licence of a model whose vectors and collocations have different licences, which
+    only the person who imports it can state. Return None if there is one licence.
 
     Raises:
         RequestError: if the licences differ and none was stated, or one was stated and they do not
@@ -250,7 +255,7 @@ def _mixed_license(
 
 
 def _target(name: str, force: bool) -> Path:
-    """Return the folder of a model of the user."""
+    """Return the folder in which a user's model of this name is stored."""
     if (paths.MODELS / name).exists():
         raise RequestError(f"{name} ships with Lexveil; choose another {option('name')}")
     target = make_user_data() / "models" / name
@@ -260,7 +265,7 @@ def _target(name: str, force: bool) -> Path:
 
 
 def export(name: str, out: Path | None, force: bool) -> dict[str, object]:
-    """Check a model and write it as one file, for `lexveil model export`.
+    """Check a model and write it as one archive file, for `lexveil model export`.
 
     Raises:
         RequestError: if there is no such model, the model is unsound, or the file exists.
@@ -275,7 +280,7 @@ def export(name: str, out: Path | None, force: bool) -> dict[str, object]:
 
 
 def remove(name: str) -> dict[str, object]:
-    """Remove a model of the user, for `lexveil model remove`.
+    """Delete a model that the user added, for `lexveil model remove`.
 
     Raises:
         RequestError: if there is no model with this name, or the model ships with Lexveil.
@@ -289,8 +294,8 @@ def remove(name: str) -> dict[str, object]:
 
 @contextmanager
 def _incoming() -> Iterator[Path]:
-    """Yield an empty folder for building a model, on the disk of the models. Only one process at a
-    time may do so.
+    """Context manager that yields an empty folder for building a model, on the disk where models
+    are stored. Only one process at a time may build.
     """
     home = make_user_data()
     folder = home / INCOMING

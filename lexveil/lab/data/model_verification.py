@@ -1,5 +1,5 @@
-"""Verification of a packaged model as untrusted input, from a folder or one file. The error names
-the first fault.
+"""Verification of a packaged model as untrusted input, from a folder or one archive file. The error
+names the first fault.
 
 A model comes from somebody else: it may be damaged, made by another program, or malicious. A sound
 model never contains code, and its card bounds its sizes before one byte is unpacked. An archive,
@@ -52,7 +52,7 @@ _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class UnsoundModelError(RequestError):
-    """Error about a model that violates the format of models."""
+    """Error about a packaged model that violates the model format."""
 
 
 def _require(holds: object, fault: str) -> None:
@@ -65,13 +65,13 @@ def verify_folder(folder: Path, shown_as: Path | None = None) -> ModelCard:
 
     Args:
         folder: folder with model.json and the other files of a model, and nothing else.
-        shown_as: name for messages: the archive from which the folder was unpacked.
+        shown_as: path to name in messages, such as the archive from which the folder was unpacked.
 
     Returns:
         The model card.
 
     Raises:
-        UnsoundModelError: with the first fault.
+        UnsoundModelError: if the model has a fault; the message names the first one.
     """
     try:
         return _verified(folder)
@@ -116,7 +116,7 @@ def _verified(folder: Path) -> ModelCard:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """Return the size in bytes of each file, by its path inside the folder."""
+    """Return the size in bytes of each file in a folder, by its path inside the folder."""
     _require(folder.is_dir(), "is not a folder")
     sizes = {}
     for path in sorted(folder.rglob("*")):
@@ -129,10 +129,10 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 
 def read_card(content: bytes) -> ModelCard:
-    """Parse and check a model card of this format.
+    """Parse and check the metadata card (JSON) of a packaged model.
 
     Raises:
-        UnsoundModelError: with the first wrong field.
+        UnsoundModelError: if a field is wrong; the message names the first one.
     """
     try:
         fields = json.loads(content)
@@ -168,8 +168,8 @@ def read_card(content: bytes) -> ModelCard:
 
 
 def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
-    """Check that only files of the format stand beside the card, that the card names each of them,
-    and that no file is larger than possible.
+    """Check that a model folder holds only files of the model format, that the metadata card names
+    each of them, and that no file is larger than possible.
 
     Args:
         sizes: bytes of each file except the card, by its path inside the model.
@@ -214,8 +214,8 @@ def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
 
 
 def _tokens(card: ModelCard, content: bytes) -> list[str]:
-    """Return the tokens of words.txt. Each token must be one that the tokenizer can produce, or 2
-    or 3 such words joined by ``_``.
+    """Parse words.txt and return its tokens. Each token must be a word that the tokenizer can
+    produce, or 2 or 3 such words joined by ``_``.
     """
     from lexveil.core.text.tokenize import is_token
 
@@ -253,7 +253,9 @@ def _tokens(card: ModelCard, content: bytes) -> list[str]:
 
 
 def _array(folder: Path, name: str, dtype: str, shape: tuple[int, ...]) -> Array:
-    """Open an array, and check that it has the type and the shape of the format."""
+    """Open an array file of a model, and check that the array has the type and the shape of the
+    format.
+    """
     try:
         # open_memmap never unpickles, and accepts NumPy's .npy format only.
         array: Array = np.lib.format.open_memmap(folder / name, mode="r")
@@ -268,8 +270,8 @@ def _array(folder: Path, name: str, dtype: str, shape: tuple[int, ...]) -> Array
 
 
 def _check_numbers(tokens: Sequence[str], counts: Array, pmi: Array) -> None:
-    """Check three arrays of a model: counts (V,) do not rise, PMI (V,) is finite, and single words
-    have a PMI of 0.
+    """Check the arrays of token counts and PMI of a model: counts (V,) do not rise, PMI (V,) is
+    finite, and single words have a PMI of 0.
     """
     rises = counts[1:] > counts[:-1]
     place = int(np.argmax(rises)) + 2
@@ -285,7 +287,9 @@ def _check_numbers(tokens: Sequence[str], counts: Array, pmi: Array) -> None:
 
 
 def _check_scales(name: str, vectors: Array, scales: Array) -> None:
-    """Check that int8 rows (V, p) times scales (V,) are vectors of finite, moderate lengths."""
+    """Check the quantized vectors of a model: int8 rows (V, p) times scales (V,) are vectors of
+    finite, moderate lengths.
+    """
     is_positive = np.isfinite(scales).all() and (scales > 0).all()
     _require(is_positive, f"{name}: every scale must be finite and greater than 0")
     largest = max(
@@ -301,8 +305,8 @@ def _check_scales(name: str, vectors: Array, scales: Array) -> None:
 
 
 def _check_bigrams(folder: Path, n: int) -> None:
-    """Check that the bigram counts name tokens below n, in ascending order after each token, and
-    that every count is at least 1.
+    """Check the bigram counts of a model: they name token ids below n, in ascending order after
+    each token, and every count is at least 1.
     """
     starts = _array(folder, f"{BIGRAMS}/starts.npy", "<u4", (n + 1,)).astype(np.int64)
     rises = not starts[0] and (np.diff(starts) >= 0).all() and starts[-1] <= MOST_BIGRAMS
@@ -326,8 +330,8 @@ def _check_bigrams(folder: Path, n: int) -> None:
 
 
 def _check_structure(content: bytes) -> None:
-    """Check that structure.json holds measurements by segmentation; the file may be without
-    measurements.
+    """Check that structure.json holds measurements by segmentation; a file without measurements is
+    valid.
     """
     try:
         measured = TypeAdapter(dict[str, MeasuredStructure]).validate_json(content)
@@ -365,7 +369,7 @@ def _check_structure(content: bytes) -> None:
 
 
 def write_archive(folder: Path, card: ModelCard, out: Path) -> None:
-    """Write the files of a model into one archive.
+    """Write the files of a model into one uncompressed zip archive.
 
     The files are stored, not compressed: zlib and zlib-ng would compress them to different bytes,
     and 8-bit vectors hardly shrink. Names are sorted, with the card first; dates and permissions

@@ -1,4 +1,6 @@
-"""``lexveil.add_model``: makes a model of word vectors in memory or in a file."""
+"""Implementation of ``lexveil.add_model``, which makes a packaged model from word vectors in memory
+or in a file.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ WAY_OUT = "give gensim's KeyedVectors (the attribute wv of a Word2Vec model), or
 
 
 class KeyedVectors(Protocol):
-    """Attributes of gensim's ``KeyedVectors`` that are read."""
+    """The attributes of gensim's ``KeyedVectors`` that this module reads."""
 
     index_to_key: list[str]
     vectors: Any
@@ -37,7 +39,7 @@ def add_model(
     words: Path | str | None = None,
     force: bool = False,
 ) -> str:
-    """Make a model of word vectors, and store it in your data folder.
+    """Make a packaged model from word vectors, and store it in your data folder.
 
     Args:
         vectors: gensim's ``KeyedVectors``, or a file that `lexveil model add` takes. They must be

@@ -1,4 +1,4 @@
-"""Choice of the sentences of a bank: the sentences of public texts that are suitable, and the
+"""Choice of sentences for a sentence bank: extraction of suitable sentences from public texts, and
 selection of some of them.
 """
 
@@ -37,7 +37,7 @@ NONE = pa.schema(
 
 
 class PublicTexts(NamedTuple):
-    """Public texts from which the sentences of a bank are chosen.
+    """Public texts from which the sentences of a sentence bank are chosen.
 
     Attributes:
         texts: the texts.
@@ -51,8 +51,8 @@ class PublicTexts(NamedTuple):
 def choose(
     con: duckdb.DuckDBPyConnection, texts: Iterable[PublicTexts], lexicon: Lexicon, choice: Choice
 ) -> pa.Table:
-    """Choose the sentences of a bank from public texts; return them with columns text, n_words and
-    n_known.
+    """Choose the sentences of a sentence bank from public texts; return them as a table with
+    columns text, n_words and n_known.
 
     Args:
         texts: the texts, in parts.
@@ -67,7 +67,8 @@ def choose(
 
 @dataclass
 class TextSample:
-    """Sample of public texts: the texts with the smallest hashes, whatever their order.
+    """Random sample of public texts: the texts with the smallest hashes, whatever the order of the
+    texts.
 
     Attributes:
         kept: the start of each text, by the hash of the text.
@@ -77,11 +78,11 @@ class TextSample:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Self:
-        """Return a sample of some texts."""
+        """Make a sample of some texts."""
         return cls({_hash(text): text[:BEGINNING] for text in texts})
 
     def passing(self, parts: Iterable[PublicTexts]) -> Iterator[PublicTexts]:
-        """Yield texts unchanged, in their order, and add them to the sample."""
+        """Yield texts unchanged, in their order, and add each text to the sample."""
         for some in parts:
             self.kept |= {_hash(text): text[:BEGINNING] for text in some.texts}
             if len(self.kept) > 2 * CANDIDATES:
@@ -120,12 +121,12 @@ class TextSample:
 
 
 def _hash(text: str) -> str:
-    """Return the hash of a text that also orders the documents of the sampled corpus."""
+    """Return the hash of a text by which the documents of the sampled corpus are also ordered."""
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def candidates(some: PublicTexts, lexicon: Lexicon, screened: frozenset[str]) -> pa.RecordBatch:
-    """Return the sentences of texts as candidates for a bank, in the columns that
+    """Return those sentences of public texts that a sentence bank may contain, in the columns that
     sql/sentences/bank.sql reads.
 
     Args:

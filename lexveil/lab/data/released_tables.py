@@ -1,4 +1,4 @@
-"""Tables of collocation scores in the form that the authors of CLMLDP released.
+"""Reader for collocation score tables in the form that the authors of CLMLDP released.
 
 A table is a JSON object. Its keys are collocations, which are lower-case words joined by ``_``; its
 values are scores, PMI in bits. ``bigrams.json`` holds pairs, ``trigrams.json`` triples.
@@ -17,7 +17,7 @@ JOINT = "_"
 
 
 def read_scores(bigrams: Path, trigrams: Path) -> dict[str, float]:
-    """Return the scores of all collocations of two tables, in bits.
+    """Read two tables of collocation scores and return the score of each collocation in bits.
 
     Raises:
         RequestError: with file and entry of the first fault: no JSON object, a repeated entry, a

@@ -1,5 +1,5 @@
-"""Remote corpora: addresses that fsspec opens, their shards, and reading that resumes after a
-broken connection.
+"""Access to remote corpora through fsspec: finding the files (shards) at an address, and reading
+that resumes after a broken connection.
 
 This module does not store the content. Messages do not repeat the text of an error, because the
 text may hold an address with a key.
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class RefusedError(RequestError):
-    """Error about a request that would fail again however often it is repeated."""
+    """Error about a remote request that would fail again however often it is repeated."""
 
 
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*(://|::.*://)", re.IGNORECASE)
@@ -71,13 +71,13 @@ ETAGS = ("ETag", "etag", "blob_id", "md5Hash", "checksum", "mtime")
 
 @dataclass(frozen=True, slots=True)
 class RemoteShard:
-    """One file of a remote corpus.
+    """One file (shard) of a remote corpus.
 
     Attributes:
         number: number in the order of all file names.
         path: path in the file system.
         size: size in bytes.
-        etag: any value of the file system that changes with the content, or None.
+        etag: any value of the file system that changes when the content changes, or None.
     """
 
     number: int
@@ -91,7 +91,7 @@ class RemoteShard:
         return shown_address(self.path)
 
     def source(self) -> Source:
-        """Return the shard as a source that readers of files can open, with the name for
+        """Return the shard as an input source that file readers can open, with the name to show in
         messages.
         """
         source = as_source(Path(self.name))
@@ -102,7 +102,7 @@ class RemoteShard:
 @dataclass(frozen=True, slots=True)
 class Remote:
     """A remote corpus: its address without credentials, its file system, all its shards, and its
-    commit if there is one.
+    commit if the host has versions.
     """
 
     address: str
@@ -112,13 +112,13 @@ class Remote:
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text is an address (hf://…, s3://…) and not a path."""
+    """Return whether a string is a remote address (hf://…, s3://…) and not a local path."""
     return ADDRESS.match(text) is not None
 
 
 def shown_address(address: str) -> str:
-    """Return an address for messages and records: without user, password and query, because each of
-    them may be a secret.
+    """Remove user, password and query from an address, because each of them may be a secret, so
+    that messages and records can show it.
     """
     links = []
     for link in address.split("::"):
@@ -132,7 +132,7 @@ def shown_address(address: str) -> str:
 
 
 def find_remote(address: str) -> Remote:
-    """Return the shards of an address: a file, a pattern with *, or a folder.
+    """Find the files (shards) at a remote address, which is a file, a pattern with *, or a folder.
 
     hf://[datasets/]ORG/NAME[@REVISION]/PATH is read at the commit to which the revision points now.
     The shards of a folder are its files named train, or all of its files if none is named train.
@@ -190,8 +190,8 @@ def find_remote(address: str) -> Remote:
 
 
 def _hub_url(address: str) -> tuple[str, str | None]:
-    """Return the address of a data set of the Hugging Face hub, fixed to its present commit, for
-    fsspec; also return the commit.
+    """Return the fsspec address of a data set on the Hugging Face hub, pinned to its present
+    commit; also return the commit.
     """
     where = shown_address(address)
     parts = HUB.fullmatch(address)
@@ -207,7 +207,7 @@ def _hub_url(address: str) -> tuple[str, str | None]:
 
 
 def hub_commit(repo: str, revision: str | None) -> str | None:
-    """Return the commit to which a revision of a data set points now."""
+    """Return the commit to which a revision of a data set on the Hugging Face hub points now."""
     import huggingface_hub
 
     sha: str | None = (
@@ -217,7 +217,9 @@ def hub_commit(repo: str, revision: str | None) -> str | None:
 
 
 def _entries(fs: Any, path: str) -> list[dict[str, Any]]:
-    """Return the entry of a file, the entries of a folder, or the entries that match a pattern."""
+    """Return the file system entries at a path: of the file, of the files in a folder, or of the
+    files that match a pattern.
+    """
     if _is_pattern(path):
         return list(fs.glob(path, detail=True).values())
     info = fs.info(path)
@@ -230,7 +232,7 @@ def _is_pattern(path: str) -> bool:
 
 
 def persistent(what: str, call: Callable[[], T]) -> T:
-    """Call a function, and repeat the call after growing waits if an error may be temporary.
+    """Call a function, and repeat the call after growing waits if its error may be temporary.
 
     Raises:
         RefusedError: if the error is permanent: access is refused, or nothing exists there.
@@ -261,7 +263,9 @@ def persistent(what: str, call: Callable[[], T]) -> T:
 
 
 def _status(error: BaseException | None) -> int | None:
-    """Return the HTTP status of an error of any library, or of its cause; None if there is none."""
+    """Return the HTTP status code of an exception of any library, or of its cause; None if the
+    exception has no status code.
+    """
     while error is not None:
         response = getattr(error, "response", None)
         told = (
@@ -281,7 +285,7 @@ def _status(error: BaseException | None) -> int | None:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Return whether the same request may succeed later."""
+    """Return whether an error may be temporary, so that the same request may succeed later."""
     status = _status(error)
     if status is not None:
         return status in TRANSIENT_STATUS or status >= 500
@@ -290,7 +294,9 @@ def is_transient(error: BaseException) -> bool:
 
 
 def _why_refused(error: Exception, status: int | None) -> str | None:
-    """Return advice about an error that every repetition would meet; None for other errors."""
+    """Return advice to the user about an error that every repetition would meet; None for other
+    errors.
+    """
     if status in (401, 403) or isinstance(error, PermissionError):
         return (
             "check the name; if the data set is private or gated, accept its terms and log in "
@@ -310,7 +316,9 @@ def _why_refused(error: Exception, status: int | None) -> str | None:
 
 
 class RemoteFile(AbstractBufferedFile):  # type: ignore[misc]
-    """A shard as a seekable file. After a broken connection, reading resumes at the same byte."""
+    """A remote shard as a seekable file object. After a broken connection, reading resumes at the
+    same byte.
+    """
 
     def __init__(self, fs: Any, shard: RemoteShard) -> None:
         # fsspec's cache is off: it would read ahead, and the requests are large already.
@@ -318,7 +326,7 @@ class RemoteFile(AbstractBufferedFile):  # type: ignore[misc]
         self.shown = shard.name
 
     def buffered(self) -> io.BufferedReader:
-        """Return a buffered reader that makes large requests for small reads."""
+        """Return a buffered reader of the file, which serves small reads from large requests."""
         return io.BufferedReader(cast(io.RawIOBase, self), CHUNK)
 
     def _fetch_range(self, start: int, end: int) -> bytes:

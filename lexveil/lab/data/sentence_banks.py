@@ -1,4 +1,6 @@
-"""Construction of banks of sentences from public texts."""
+"""Construction of sentence banks (public sentences that may replace a private text) from public
+texts.
+"""
 
 from __future__ import annotations
 
@@ -47,12 +49,13 @@ CHARACTERS = 2**20  # characters of documents that are cut at a time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BankOptions:
-    """Options of building a bank of sentences.
+    """Options for building a sentence bank.
 
     Attributes:
         size: largest number of sentences.
         is_public: whether the user states that the sources contain no private text.
-        screen: parts of the public word list; no sentence contains a word of these parts.
+        screen: parts of the public list of sensitive words; sentences that contain a word of these
+            parts are excluded.
     """
 
     model: str | None = None
@@ -64,7 +67,7 @@ class BankOptions:
 
 
 def build(sources: Sequence[Path], output: Path, options: BankOptions) -> BankCard:
-    """Build a bank from the sentences of public texts.
+    """Build a sentence bank from the sentences of public texts.
 
     Raises:
         RequestError: if a source cannot be read, the output exists, a part of the word list is
@@ -99,11 +102,12 @@ def build(sources: Sequence[Path], output: Path, options: BankOptions) -> BankCa
 def make_bank(
     folder: Path, table: pa.Table, model: Model, about: Mapping[str, object], sample: TextSample
 ) -> BankCard:
-    """Write a bank with its levels of protection.
+    """Write a sentence bank with its calibrated protection levels.
 
     Args:
         table: the sentences, as ``choose`` returns them.
-        about: the fields of the card about the sources and about the choice of sentences.
+        about: the fields of the bank's metadata card about the sources and about the choice of
+            sentences.
         sample: sample of the public texts, on which the levels are measured.
     """
     base = without_purposes(model)
@@ -116,7 +120,7 @@ def make_bank(
 
 
 def _check_parts(screen: str) -> None:
-    """Raise RequestError if a part of the word list does not exist."""
+    """Raise RequestError if ``screen`` names a part that the public word list does not have."""
     try:
         chosen_parts(screen)
     except ValueError as error:
@@ -139,7 +143,9 @@ def _files(sources: Sequence[Path]) -> list[Path]:
 
 
 def _documents(files: Sequence[Path], column: str) -> Iterator[PublicTexts]:
-    """Yield the texts of files, about ``CHARACTERS`` at a time; all texts have the same weight."""
+    """Read texts from files and yield them in parts of about ``CHARACTERS`` characters; all texts
+    have the same weight.
+    """
     waiting = list[str]()
     size = 0
     for file in files:

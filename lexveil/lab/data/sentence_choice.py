@@ -1,4 +1,4 @@
-"""The rule that chooses the sentences of a bank from public texts."""
+"""Rule for choosing the sentences of a sentence bank from public texts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ DEFAULT_SEED = 1  # default seed of the choice
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The rule that chooses the sentences of a bank.
+    """Rule for choosing the sentences of a sentence bank from public texts.
 
     Attributes:
         most_words: largest number of words of a sentence, without punctuation.
         size: largest number of sentences.
         seed: seed of the choice, if more sentences are suitable than the bank takes.
-        screen: parts of the public word list; no sentence contains a word of these parts.
+        screen: parts of the public word list; sentences that contain a word of these parts are
+            excluded.
     """
 
     most_words: int = MOST_WORDS
@@ -32,14 +33,14 @@ class Choice:
     screen: str = DEFAULT
 
     def parts(self, language: str) -> tuple[str, ...]:
-        """Return the parts of the word list that exclude sentences. The word list has one language;
-        for other languages no part is returned.
+        """Return the parts of the public word list whose words exclude a sentence from the bank.
+        The word list has one language; for other languages no part is returned.
         """
         return chosen_parts(self.screen) if language == LANGUAGE else ()
 
     def limits(self) -> dict[str, int | float]:
-        """Return the limits on a sentence's length and known words, under the names that the card
-        of a bank and sql/sentences/bank.sql use.
+        """Return the limits on the length and the known words of a sentence, under the names that
+        the bank's metadata card and sql/sentences/bank.sql use.
         """
         return {
             "least_words": LEAST_WORDS,
@@ -48,11 +49,15 @@ class Choice:
         }
 
     def described(self, language: str) -> dict[str, object]:
-        """Return the fields of a bank's card that describe the choice of its sentences."""
+        """Return the fields of the bank's metadata card that describe how its sentences were
+        chosen.
+        """
         screen = screen_record(self.parts(language))
         return {**self.limits(), "seed": self.seed, "screen": screen}
 
 
 def choice_of(wanted: SentenceParams, seed: int) -> Choice:
-    """Return the choice of sentences that params.yaml describes."""
+    """Convert the sentence parameters of params.yaml and a seed to a rule for choosing
+    sentences.
+    """
     return Choice(most_words=wanted.max_words, size=wanted.size, seed=seed, screen=wanted.screen)

@@ -1,5 +1,5 @@
-"""Readers for published forms of word vectors. They read row by row, and an error names the place
-of a fault.
+"""Readers for published file formats of word vectors. They read row by row, and an error names the
+place of a fault.
 
 * GloVe text: one word per line with its numbers, no header.
 * word2vec text and fastText .vec: GloVe text after a header line "words dimensions".
@@ -57,7 +57,7 @@ class WordVectors:
 
     Attributes:
         space: words as normal forms, in the file's order; counts are 0 if the file has none.
-        form: form of the file.
+        form: format of the file.
         n_read: number of entries read.
         left_out: number of entries left out, by reason: repeated (the same word again), same_form
             (an earlier word has the same normal form, for example The after the), no_token (the
@@ -74,7 +74,7 @@ class WordVectors:
 
 @dataclass(slots=True)
 class VectorFile:
-    """A file of word vectors with its number of dimensions.
+    """An opened file of word vectors with its number of dimensions.
 
     Attributes:
         size: number of words according to the header; None without a header.
@@ -93,7 +93,7 @@ class VectorFile:
             )
 
     def fault(self, number: int, what: str) -> RequestError:
-        """Return an error about one line, word or row."""
+        """Return an error that names the file and one of its lines, words or rows."""
         return RequestError(
             f"{shown(self.path)}, {PLACES.get(self.form, 'line')} {number:,}: {what}"
         )
@@ -123,9 +123,9 @@ def read_model(
             takes all.
 
     Raises:
-        RequestError: with the line (word in a binary file) of the first fault: a wrong number of
-            dimensions, a number that is not finite, a truncated file, more or fewer words than the
-            header states; or if no word is usable.
+        RequestError: if the file has a fault (the message names its line, or its word in a binary
+            file): a wrong number of dimensions, a number that is not finite, a truncated file, more
+            or fewer words than the header states; or if no word is usable.
     """
     try:
         with open_bytes(path, "") as plain:
@@ -195,7 +195,7 @@ def _collect(
 def _unusable(
     word: bytes, language: str, with_collocations: bool, listed: frozenset[str] | None
 ) -> str | None:
-    """Return the reason why a word of a file is not usable; None if the word is usable.
+    """Return the reason why a word of a vector file cannot be used; None if the word can be used.
 
     The tokenizer must turn each word of a token, if it is written alone, into one token, and this
     must be the token that is stored.
@@ -267,8 +267,8 @@ def _text_rows(file: VectorFile, lines: Iterable[bytes], start: int) -> Iterator
 
 
 def _split(line: bytes, dimensions: int) -> tuple[bytes, npt.NDArray[np.float32]] | None:
-    """Split a line into a word and its numbers; return None if the rest of the line is not
-    ``dimensions`` numbers.
+    """Split a line of a text file into a word and its vector; return None if the rest of the line
+    is not ``dimensions`` numbers.
 
     Words contain spaces in some GloVe files. If such a word ended in a number, the line would have
     too many numbers.
@@ -281,8 +281,8 @@ def _split(line: bytes, dimensions: int) -> tuple[bytes, npt.NDArray[np.float32]
 
 
 def _numbers(texts: list[bytes]) -> npt.NDArray[np.float32] | None:
-    """Parse numbers. Return None if there are no numbers, or if one is not a number. A number that
-    is too large becomes infinite, and the caller refuses it.
+    """Parse strings as float32 numbers. Return None if ``texts`` is empty, or if one of them is not
+    a number. A number that is too large becomes infinite, and the caller must check for this.
     """
     try:
         with np.errstate(over="ignore"):

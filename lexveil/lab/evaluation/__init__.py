@@ -1,1 +1,1 @@
-"""Utility and attack evaluation of rewritten text."""
+"""Evaluation of rewritten texts: utility for a task, and success of attacks."""

@@ -1,4 +1,4 @@
-"""Linear classifier of texts."""
+"""Linear text classifier on TF-IDF features."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from lexveil.lab.evaluation.ngrams import MIN_TEXTS, CountedTexts, Ngrams, colum
 
 
 class TfidfLogistic:
-    """TF-IDF features and logistic regression of scikit-learn, from precomputed n-gram counts.
+    """Text classifier: TF-IDF features and scikit-learn's logistic regression, from precomputed
+    n-gram counts.
 
     Features: n-grams that occur in at least ``MIN_TEXTS`` of the training texts; (1 + ln tf)·idf
     with smoothed idf, texts scaled to length 1. Loss: multinomial logistic with an L2 penalty (C =
@@ -30,8 +31,8 @@ class TfidfLogistic:
         self._model: Any = None
 
     def fit(self, counts: csr_array, labels: Sequence[Any] | npt.NDArray[Any]) -> Self:
-        """Train on the counts of n texts, (n, m), and their classes, (n,); at least two different
-        classes.
+        """Train the classifier on the n-gram counts (n, m) of n texts and their classes (n,), which
+        must include at least two different classes.
         """
         from sklearn.dummy import DummyClassifier
         from sklearn.feature_extraction.text import TfidfTransformer
@@ -56,26 +57,26 @@ class TfidfLogistic:
         return self
 
     def features(self, counts: csr_array) -> csr_array:
-        """Return (n, f) features of n texts from their counts, (n, m); a text without a feature has
-        a row of zeros.
+        """Return the TF-IDF features (n, f) of n texts from their n-gram counts (n, m); a text
+        without a known n-gram has a row of zeros.
         """
         columns = columns_of(counts, self._kept)
         return self._tfidf.transform(columns) if self._tfidf else columns
 
     def predict(self, counts: csr_array) -> npt.NDArray[Any]:
-        """Return the class of each of n texts, (n,)."""
+        """Predict the class of each of n texts, (n,), from their n-gram counts."""
         predicted: npt.NDArray[Any] = self._model.predict(self.features(counts))
         return predicted
 
     def predict_proba(self, counts: csr_array) -> Floats:
-        """Return (n, c) probabilities of the classes, in ascending order of the classes."""
+        """Return the class probabilities (n, c) of n texts, in ascending order of the classes."""
         probability: Floats = self._model.predict_proba(self.features(counts))
         return probability
 
 
 class Linear:
-    """Linear classifier: ``TfidfLogistic`` over words and punctuation marks in lower case, and
-    pairs of neighbours.
+    """Linear text classifier: ``TfidfLogistic`` over lower-case words, punctuation marks, and pairs
+    of neighbours of these.
 
     Punctuation is a feature because a policy may keep it, and then it reveals something about the
     author. Layout and capitals are no features: rewritten texts do not preserve them, so a
@@ -94,7 +95,9 @@ class Linear:
         self._model = TfidfLogistic(seed)
 
     def fit(self, texts: Sequence[str], classes: Sequence[str]) -> Self:
-        """Train on n texts and the class of each; at least two different classes."""
+        """Train the classifier on n texts and the class of each; there must be at least two
+        different classes.
+        """
         if isinstance(texts, CountedTexts):
             self._ngrams = texts.ngrams
             counts = texts.counts
@@ -104,7 +107,7 @@ class Linear:
         return self
 
     def predict(self, texts: Sequence[str]) -> list[str]:
-        """Return the class of each of n texts."""
+        """Predict the class of each of n texts."""
         assert self._ngrams is not None
         if isinstance(texts, CountedTexts) and texts.ngrams is self._ngrams:
             counts = texts.counts

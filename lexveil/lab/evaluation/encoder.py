@@ -1,4 +1,4 @@
-"""Default encoder: the weighted mean of the embedding vectors of a text's words."""
+"""Default text encoder: the TF-IDF weighted mean of the embedding vectors of a text's words."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ TEXTS_AT_A_TIME = 4096  # texts that are encoded at a time
 
 
 class TfidfMean:
-    """Default encoder: mean of the vectors of a text's known words, each weighted by its rarity
-    among texts.
+    """Default text encoder: mean of the embedding vectors of a text's known words, each weighted by
+    its rarity among texts.
 
     The weight of a word is tf · idf, where tf is the number of its occurrences in the text and idf
     = ln((1 + n) / (1 + df)) + 1, the smoothed idf of scikit-learn. n is the number of texts given
     to ``fit``, and df is the number of those texts that contain the word. ``fit`` gets the clean
     texts, so that original and privatized texts have the same weights.
 
-    The encoder ignores the order of words. With the mechanism's own embedding, noise was added to
-    the same vectors that the encoder averages. The encoder therefore measures how much of a bag of
-    words is preserved, and its figures cannot be compared with those of papers that use a sentence
-    encoder.
+    The encoder ignores the order of words. If the encoder uses the mechanism's own embedding, it
+    averages the same vectors to which the mechanism added noise. The encoder therefore measures how
+    much of a bag of words is preserved, and its figures cannot be compared with those of papers
+    that use a sentence encoder.
 
     Attributes:
-        idf: (V,) float64.
-        vectors: (V, p) float32.
+        idf: (V,) float64, the idf weight of each word.
+        vectors: (V, p) float32, the embedding vector of each word.
     """
 
     name = "tfidf_mean"
@@ -41,11 +41,11 @@ class TfidfMean:
 
     @classmethod
     def fit(cls, words: Sequence[str], vectors: Vectors, texts: Sequence[str]) -> TfidfMean:
-        """Build an encoder with the idf of ``texts``.
+        """Build an encoder with idf weights computed from ``texts``.
 
         Args:
-            words: V normal forms.
-            vectors: (V, p) float32.
+            words: the V words of the embedding, as normal forms.
+            vectors: (V, p) float32, the vector of each word.
             texts: the clean texts.
         """
         encoder = cls(words, vectors, np.ones(len(words)))
@@ -59,7 +59,7 @@ class TfidfMean:
         return encoder
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return the weighted mean vector of each text, in blocks of texts."""
+        """Encode each text as a weighted mean vector; texts are processed in blocks."""
         encoded = np.zeros((len(texts), self.vectors.shape[1]), dtype=np.float32)
         for start in range(0, len(texts), TEXTS_AT_A_TIME):
             # The weights have the vectors' type, because a product of two types would copy all
@@ -74,7 +74,7 @@ class TfidfMean:
         return encoded
 
     def _counts(self, texts: Sequence[str]) -> csr_array:
-        """Return (n, V) occurrences of each word in each text."""
+        """Return the matrix (n, V) of how often each word occurs in each text."""
         tokens = encode(texts, self._lexicon)
         known = tokens.rows >= 0
         ones = np.ones(int(known.sum()))

@@ -1,6 +1,6 @@
-"""Models of the evaluation: the encoder of each data set, the language model, and the attack
-models. The attack models of a data set are a folder with the weights and biases of each layer,
-without pickles.
+"""Loading and storing of the models that the evaluation needs: the encoder of each data set, the
+language model, and the membership attack models. The attack models of a data set are stored as a
+folder of weights and biases of each layer, without pickles.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ N_LAYERS = 3
 
 
 def load_models(settings: EvaluationParams) -> Models:
-    """Load the models that params.yaml names under evaluation.
+    """Load the evaluation models that params.yaml names in section evaluation.
 
     Raises:
         MissingArtifactError: if a model of this project does not exist yet.
@@ -37,8 +37,8 @@ def load_models(settings: EvaluationParams) -> Models:
 
 
 def _encoder(settings: EvaluationParams) -> Callable[[Sequence[str]], Encoder]:
-    """Return a function that builds the encoder of a data set from the clean texts of the data
-    set.
+    """Return a function that builds the text encoder of a data set from the clean (not rewritten)
+    texts of the data set.
     """
     back_end = ENCODERS[settings.encoder]
     if settings.encoder == TfidfMean.name:
@@ -49,15 +49,17 @@ def _encoder(settings: EvaluationParams) -> Callable[[Sequence[str]], Encoder]:
 
 
 def _language_model(settings: EvaluationParams) -> LanguageModel | None:
-    """Return the language model for perplexities; None if there was no corpus for its training."""
+    """Load the language model that computes perplexities; return None if the model was not trained
+    because there was no corpus.
+    """
     if settings.language_model == NgramModel.name:
         return load_language_model()
     return LANGUAGE_MODELS[settings.language_model].maker(settings)()
 
 
 def write_attackers(trained: Mapping[str, Sequence[PaperAttacker]], out: Path) -> None:
-    """Write the attack models of each data set into folder ``out``; the models of one data set are
-    stacked in one array.
+    """Write the membership attack models of each data set into folder ``out``; the models of one
+    data set are stacked in one array per layer.
     """
     with atomic_directory(out) as folder:
         for dataset, models in trained.items():
@@ -71,7 +73,7 @@ def write_attackers(trained: Mapping[str, Sequence[PaperAttacker]], out: Path) -
 
 
 def load_attackers(dataset: str) -> list[PaperAttacker]:
-    """Return the attack models of one data set, in the order of their training.
+    """Load the membership attack models of one data set, in the order of their training.
 
     Raises:
         MissingArtifactError: if the models do not exist yet.

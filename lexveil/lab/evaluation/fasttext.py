@@ -1,4 +1,6 @@
-"""The classifier of TEM: the mean of trained vectors of words and pairs, and one linear layer."""
+"""The text classifier of the TEM paper: the mean of trained vectors of words and word pairs, and
+one linear layer.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ PAIRS = 2_000_000  # hash buckets for pairs of neighbours
 
 
 class FastText:
-    """fastText's supervised mode, through floret (explosion's fork of fastText).
+    """Text classifier: fastText's supervised mode, through floret (explosion's fork of fastText).
 
     Source: Joulin et al. (2017), with 10 dimensions, pairs of neighbours, and the largest of the
     learning rates in the paper; 20 epochs as in TEM section 5. TEM has 300 dimensions that start
@@ -34,7 +36,7 @@ class FastText:
     name: ClassVar[str] = "fasttext"
 
     def __init__(self, seed: int) -> None:
-        """Import the library.
+        """Import the library floret.
 
         Raises:
             RequestError: if the library does not exist for this version of Python.
@@ -53,7 +55,9 @@ class FastText:
         self._model: Any = None
 
     def fit(self, texts: Sequence[str], classes: Sequence[str]) -> Self:
-        """Train on n texts and the class of each; at least two different classes."""
+        """Train the classifier on n texts and the class of each; there must be at least two
+        different classes.
+        """
         self._names = sorted(set(classes))
         number = {name: i for i, name in enumerate(self._names)}
         # The library reads files only. This file holds the texts, so only its owner may read it,
@@ -77,7 +81,7 @@ class FastText:
         return self
 
     def predict(self, texts: Sequence[str]) -> list[str]:
-        """Return the class of each of n texts."""
+        """Predict the class of each of n texts."""
         # A list even for one text: for a single text the library makes a call that NumPy 2 refuses.
         labels, _ = self._model.predict([_line(text) for text in texts])
         return [self._names[int(best[0].removeprefix(LABEL))] for best in labels]

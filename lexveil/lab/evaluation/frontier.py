@@ -1,5 +1,5 @@
-"""Frontier of runs that no other run beats in both utility and privacy, and the choice of a run
-within limits.
+"""Pareto frontier of runs that no other run beats in both utility and privacy, and recommendation
+of a run within limits.
 
 Larger utility is better; smaller attack (an attacker's success) is better. Both are estimates with
 a standard error.
@@ -24,10 +24,10 @@ CONFIDENCE = 0.95  # one-sided
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with its standard error.
+    """An estimated mean with its standard error.
 
     Attributes:
-        mean: in the unit of its measure.
+        mean: the mean, in the unit of its measure.
         standard_error: standard error of the mean; 0 if it is unknown.
         degrees: degrees of freedom of the standard error; infinite if it does not come from
             repetitions.
@@ -39,8 +39,8 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Estimate:
-        """Estimate from independent repetitions, such as shuffles. One repetition alone gives no
-        standard error.
+        """Estimate the mean and its standard error from independent repetitions, such as shuffles.
+        One repetition alone gives no standard error.
         """
         if len(values) == 1:
             return cls(float(values[0]))
@@ -51,8 +51,8 @@ class Estimate:
         )
 
     def asked_of(self, n: int) -> Estimate:
-        """Return the estimate with the added error of evaluating only ``n`` documents, which
-        repetitions do not show.
+        """Return the estimate with the added sampling error of evaluating only ``n`` documents,
+        which repetitions do not show.
 
         The two errors are independent: their squares add up, and the formula of Welch and
         Satterthwaite gives the degrees of freedom.
@@ -60,7 +60,9 @@ class Estimate:
         return self.with_variance(share_error(self.mean, n) ** 2)
 
     def with_variance(self, more: float) -> Estimate:
-        """Add the variance of an independent error with infinitely many degrees of freedom."""
+        """Return the estimate with the added variance of an independent error that has infinitely
+        many degrees of freedom.
+        """
         variance = self.standard_error**2 + more
         degrees = (
             variance**2 / self.standard_error**4 * self.degrees
@@ -71,13 +73,15 @@ class Estimate:
 
     @property
     def margin(self) -> float:
-        """Greatest distance of the true value on one side of the mean, at CONFIDENCE."""
+        """Greatest distance of the true value from the mean on one side, at the confidence
+        CONFIDENCE.
+        """
         return float(_quantile(np.array(self.degrees)) * self.standard_error)
 
 
 def share_error(share: float, n: int) -> float:
-    """Return the standard error of a share observed in n documents; 1.96 times this error is half
-    of Agresti and Coull's (1998) 95% interval.
+    """Return the standard error of a share that was observed in n documents; 1.96 times this error
+    is half of Agresti and Coull's (1998) 95% interval.
 
     Macro F1 is treated as a share of right answers, which it nearly is if classes have the same
     size. Unlike √(p(1-p)/n), the error is not 0 if all answers were right.
@@ -88,8 +92,8 @@ def share_error(share: float, n: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One run: its label, its utility, the success of attacks on it, and both measures by document
-    if they are known.
+    """One run as a point of the trade-off: its label, its utility, the success of attacks on it,
+    and both measures by document if they are known.
     """
 
     label: str
@@ -101,8 +105,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paired:
-    """One score of one run, for comparison with runs on the same documents after the same
-    trainings.
+    """One score of one run, with its values by training and by document, for paired comparison with
+    other runs on the same documents after the same trainings.
 
     Attributes:
         each: (s,) the score of every training.
@@ -113,15 +117,15 @@ class Paired:
     right: Floats
 
     def margin(self, other: Paired) -> float:
-        """Return the greatest difference of the two means that chance explains, one-sided at
-        CONFIDENCE.
+        """Return the greatest difference between the means of two runs that chance explains,
+        one-sided at CONFIDENCE.
 
         The paired differences have two errors, which are added as in ``Estimate.asked_of``: the
         error of the trainings and the error of the documents. The error of n documents is √((Σd² +
         1)/m − (Σd/m)²)/√m with m = n + 2: each run is credited with half a document more that it
         alone classifies correctly (Agresti and Min 2005), so that equal results do not give a
-        margin of 0. Documents that both runs classify correctly, or both wrongly, add nothing, so this margin
-        is smaller than the margin of independent runs.
+        margin of 0. Documents that both runs classify correctly, or both wrongly, add nothing, so
+        this margin is smaller than the margin of independent runs.
 
         Raises:
             ParameterError: if the two runs have different documents or trainings.
@@ -143,7 +147,8 @@ class Paired:
 
 
 def standings(points: Sequence[Point]) -> list[Standing]:
-    """Return the standing of each of n points.
+    """Return for each of n runs whether it is on the Pareto frontier of utility and attack,
+    dominated, or undecided.
 
     ``frontier``: every other point has lower utility or higher attack, or equals this point in
     both. ``dominated``: some point is better in both by more than chance explains (CONFIDENCE for
@@ -170,8 +175,8 @@ def standings(points: Sequence[Point]) -> list[Standing]:
 
 
 def indistinguishable(points: Sequence[Point]) -> Flags:
-    """Return (n, n) flags: whether chance alone may explain the differences of two points in
-    utility and in attack.
+    """Return a matrix (n, n) of flags: whether chance alone may explain the differences of two runs
+    in utility and in attack.
 
     Each comparison is at CONFIDENCE: by paired differences if both points have them, else by
     Welch's t.
@@ -184,7 +189,7 @@ def indistinguishable(points: Sequence[Point]) -> Flags:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """Runs that keep the limits.
+    """The runs that keep the limits of utility and attack, and the recommended one.
 
     Attributes:
         fitting: the runs whose means keep the limits, the best first.
@@ -210,7 +215,7 @@ class Recommendation:
 def recommend(
     points: Sequence[Point], *, min_utility: float | None = None, max_attack: float | None = None
 ) -> Recommendation:
-    """Choose a run within limits.
+    """Choose a run by its utility and the success of attacks, within limits.
 
     Among the runs that keep all limits, the run with the lowest attack is best; if only attack is
     limited, the run with the highest utility is best. A tie is decided by the other measure, then
@@ -252,8 +257,8 @@ def recommend(
 
 
 def _measures(points: Sequence[Point]) -> Iterator[tuple[Floats, Floats]]:
-    """Yield two arrays for utility, then two for attack: the gains (n, n), where [i, j] is value j
-    minus value i, and the margins that chance explains.
+    """Yield two (n, n) arrays for utility, then two for attack: the differences, where [i, j] is
+    value j minus value i, and the margins that chance explains.
 
     The margin of two means is the margin of their paired difference, or Welch's t, at CONFIDENCE.
     """

@@ -1,4 +1,4 @@
-"""GPT-2 as a language model for perplexity."""
+"""GPT-2 as a language model that computes perplexities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ TOKENS_OF_A_BATCH = 2048
 
 
 class Gpt2:
-    """A causal model of transformers, read from a local folder; nothing is downloaded.
+    """A causal language model of the library transformers, read from a local folder; nothing is
+    downloaded.
 
     Each text begins with the start token, so that its first token is predicted too. A text longer
     than the model's input is read in windows that overlap by half: each token is predicted once,
@@ -25,14 +26,14 @@ class Gpt2:
     Source: CLMLDP section 5 (GPT-2); the paper does not say how it cut long texts.
 
     Attributes:
-        start: number of the start token.
+        start: id of the start token.
         window: greatest number of input tokens of the model.
     """
 
     name = "gpt2"
 
     def __init__(self, folder: str) -> None:
-        """Load model and tokenizer.
+        """Load the language model and its tokenizer from a local folder.
 
         Raises:
             RequestError: if the libraries are not installed, or the folder holds no such model.
@@ -51,7 +52,7 @@ class Gpt2:
         self.window = int(model.config.max_position_embeddings)
 
     def score(self, texts: Sequence[str]) -> PerplexityScores:
-        """Score each text, in batches of windows of similar length.
+        """Compute the perplexity scores of each text, in batches of windows of similar length.
 
         The model's tokens are made of bytes, so no token is unknown. The last digits of a score
         depend on the other texts in its batch.
@@ -80,8 +81,8 @@ class Gpt2:
         return PerplexityScores(log_sum, n_tokens, np.zeros(len(texts), dtype=np.int64))
 
     def _starts(self, n_ids: int) -> list[tuple[int, int]]:
-        """Return for each window its start and the number of its first tokens that it does not
-        predict: the start token, or tokens that the previous window predicts.
+        """Return for each window its start, and how many of its first tokens it does not predict:
+        the start token, or tokens that the previous window predicts.
         """
         if n_ids < 2:
             return []

@@ -1,4 +1,5 @@
-"""Inference error against utility loss of a mechanism on a list of labelled words.
+"""Adversary's inference error and utility loss of a mechanism, measured on a list of labelled
+words.
 
 Source: Xu et al. (2021b, Vickrey), section 3, equations 2 to 5. The adversary knows the mechanism
 M, its ε and the prior π of the words, sees an output w′ and draws its guess ŵ from the posterior
@@ -25,7 +26,7 @@ WORDS_AT_A_TIME = 256  # number of words whose distributions are in memory at a 
 
 
 class Tradeoff(NamedTuple):
-    """Inference error E and utility loss L."""
+    """Inference error E and utility loss L of a mechanism."""
 
     inference_error: float
     utility_loss: float
@@ -39,8 +40,8 @@ def measure(
     rng: np.random.Generator,
     n_draws: int = 100,
 ) -> Tradeoff:
-    """Return E and L of a mechanism, computed exactly if its distribution has a closed form, else
-    estimated from draws.
+    """Compute inference error E and utility loss L of a mechanism, exactly if its output
+    distribution has a closed form, else estimated from random draws.
 
     Figures 2 and 3 of the source are means of 100 runs.
 
@@ -48,7 +49,7 @@ def measure(
         mechanism: a mechanism over exactly the W words of the list.
         epsilon: epsilon of every word, in 1 / units of the mechanism's metric.
         labels, prior: (W,) label of each word, and its probability; the probabilities add up to 1.
-        n_draws: draws of each word, at least 2.
+        n_draws: number of random replacements of each word, at least 2.
 
     Raises:
         ParameterError: if the mechanism refuses epsilon.
@@ -70,8 +71,8 @@ def measure(
 
 
 def of_draws(drawn: Ids, labels: Ids, prior: Floats) -> Tradeoff:
-    """Estimate E and L from replacements of each of W words, ``drawn`` (W, n_draws), at least 2
-    draws.
+    """Estimate inference error E and utility loss L from random replacements of each of W words,
+    ``drawn`` (W, n_draws), at least 2 replacements of each.
 
     The adversary guesses the word behind each draw, and knows the distribution from all other
     draws. If the adversary also used the guessed draw itself, an output that occurred once would

@@ -1,4 +1,4 @@
-"""Sentence encoder of the papers, all-MiniLM-L6-v2."""
+"""Sentence encoder that the papers use, all-MiniLM-L6-v2."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lexveil.core.language_models.local_model import load, load_transformers, on
 
 
 class MiniLm:
-    """all-MiniLM-L6-v2 through sentence-transformers, on the CPU, from an installed package;
-    nothing is downloaded.
+    """Sentence encoder all-MiniLM-L6-v2 through sentence-transformers, on the CPU, from an
+    installed package; nothing is downloaded.
 
     Source: CLMLDP section 5, Table 1; 1-Diffractor Table 2. The model reads the first 256 word
     pieces of a text.
@@ -21,10 +21,11 @@ class MiniLm:
     name = "minilm"
 
     def __init__(self) -> None:
-        """Load the model.
+        """Load the encoder model.
 
         Raises:
-            RequestError: if the model is not installed; the message names the extra.
+            RequestError: if the model is not installed; the message names the optional extra to
+                install.
         """
         what = f"encoder {self.name}"
         load("torch", what)
@@ -40,7 +41,7 @@ class MiniLm:
         )
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return vectors of length 1; a vector of zeros for a text that is empty or white space."""
+        """Encode texts as vectors of length 1; an empty or blank text gets a vector of zeros."""
         # One text more, so that the result has two dimensions even if there are no texts.
         with one_thread():
             encoded = self._model.encode(

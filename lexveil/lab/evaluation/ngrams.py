@@ -1,5 +1,5 @@
-"""N-grams of texts, counted once for any number of classifiers that are trained on parts of the
-texts.
+"""N-gram counts of texts, which are computed once for any number of classifiers that are trained on
+parts of the texts.
 
 Counting is most of the work of a linear classifier, and the counts of a text depend on no other
 text. The choice of features and their weights depend on the training texts, and are computed anew
@@ -30,7 +30,8 @@ MIN_TEXTS = (
 
 @dataclass(frozen=True, slots=True)
 class Ngrams:
-    """The counted n-grams: words and punctuation marks in lower case, and pairs of neighbours.
+    """The n-grams that are counted: words and punctuation marks in lower case, and pairs of
+    neighbours.
 
     Attributes:
         words: (w,) the distinct words and marks.
@@ -43,8 +44,8 @@ class Ngrams:
 
     @classmethod
     def counted(cls, texts: Sequence[str]) -> tuple[Ngrams, csr_array]:
-        """Return the n-grams that occur in at least MIN_TEXTS of n texts, and the count of each in
-        each text: (n, m) float64.
+        """Count n-grams in n texts: return those that occur in at least MIN_TEXTS texts, and the
+        count of each in each text, (n, m) float64.
         """
         tokens, sizes = _tokens(texts)
         coded = tokens.dictionary_encode()
@@ -57,8 +58,8 @@ class Ngrams:
         return cls(words, columns[is_frequent]), columns_of(counts, is_frequent)
 
     def count(self, texts: Sequence[str]) -> csr_array:
-        """Return the count of each n-gram in each of n texts, (n, m) float64; other n-grams are not
-        counted.
+        """Count each of these n-grams in each of n texts, (n, m) float64; other n-grams are
+        ignored.
         """
         tokens, sizes = _tokens(texts)
         n_words = len(self.words)
@@ -73,9 +74,9 @@ class CountedTexts(Sequence[str]):
     """Texts with precomputed counts, for classifiers that can use them.
 
     Attributes:
-        texts: n texts.
+        texts: the n texts.
         ngrams: the counted n-grams.
-        counts: (n, m) float64.
+        counts: (n, m) float64, the count of each n-gram in each text.
     """
 
     def __init__(self, texts: Sequence[str], ngrams: Ngrams, counts: csr_array) -> None:
@@ -85,7 +86,7 @@ class CountedTexts(Sequence[str]):
 
     @classmethod
     def each(cls, *collections: Sequence[str]) -> list[Self]:
-        """Count several collections of texts by the same n-grams; a collection that occurs twice is
+        """Count the same n-grams in several collections of texts; a collection that occurs twice is
         counted once.
         """
         distinct = {id(texts): texts for texts in collections}
@@ -98,7 +99,7 @@ class CountedTexts(Sequence[str]):
         return [by_order[id(texts)] for texts in collections]
 
     def take(self, rows: Ids) -> CountedTexts:
-        """Return the texts at ``rows``, in this order."""
+        """Select the texts at ``rows``, in this order, with their counts."""
         return CountedTexts(
             [self.texts[row] for row in rows.tolist()], self.ngrams, self.counts[rows]
         )
@@ -115,7 +116,9 @@ class CountedTexts(Sequence[str]):
 
 
 def take(texts: Sequence[str], rows: Ids) -> Sequence[str]:
-    """Return the texts at ``rows``, in this order, with their counts if ``texts`` has counts."""
+    """Select the texts at ``rows``, in this order, with their n-gram counts if ``texts`` has
+    counts.
+    """
     return (
         texts.take(rows)
         if isinstance(texts, CountedTexts)
@@ -124,15 +127,17 @@ def take(texts: Sequence[str], rows: Ids) -> Sequence[str]:
 
 
 def _tokens(texts: Sequence[str]) -> tuple[pa.StringArray, Ids]:
-    """Return all tokens one after the other, and the number of tokens of each of n texts, (n,)."""
+    """Tokenize n texts; return all tokens one after the other, and the number of tokens of each
+    text, (n,).
+    """
     each = [TOKEN.findall(text.lower()) for text in texts]
     sizes = np.fromiter(map(len, each), dtype=np.int64, count=len(each))
     return pa.array(chain.from_iterable(each), pa.large_string(), size=int(sizes.sum())), sizes
 
 
 def _keys(numbers: Ids, sizes: Ids, n_words: int) -> tuple[Ids, Ids]:
-    """Return each n-gram of n texts as a number, and the row of its text; tokens with number -1
-    form no n-gram.
+    """Encode each n-gram of n texts as an integer, and return it with the row of its text; tokens
+    with id -1 form no n-gram.
     """
     text_of = np.repeat(np.arange(len(sizes)), sizes)
     single = numbers >= 0
@@ -144,15 +149,17 @@ def _keys(numbers: Ids, sizes: Ids, n_words: int) -> tuple[Ids, Ids]:
 
 
 def _matrix(row_of: Ids, column_of: Ids, shape: tuple[int, int]) -> csr_array:
-    """Return the count of each column in each row, columns ascending."""
+    """Count how often each pair of row and column occurs, and return the counts as a sparse matrix
+    with ascending columns.
+    """
     counts = csr_array((np.ones(len(row_of)), (row_of, column_of)), shape=shape)
     counts.sum_duplicates()
     return counts
 
 
 def columns_of(counts: csr_array, is_column: npt.NDArray[np.bool_]) -> csr_array:
-    """Select the columns for which ``is_column`` (m,) is true. Indexing would sort, and be
-    slower.
+    """Select the columns of a sparse matrix for which ``is_column`` (m,) is true. Indexing would
+    sort the columns, and be slower.
     """
     number = np.cumsum(is_column) - 1
     inside = is_column[counts.indices]

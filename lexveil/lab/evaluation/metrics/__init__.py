@@ -1,5 +1,5 @@
-"""Metrics of the evaluation, in the order of the report. A new metric needs one file and one entry
-in this module.
+"""Registry of the evaluation metrics, in the order of the report. A new metric needs one file and
+one entry in this module.
 
 The evaluation of a run, the check of the metric's range and its place in the report follow from the
 entry.

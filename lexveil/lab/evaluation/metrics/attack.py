@@ -1,5 +1,5 @@
-"""Empirical privacy: how well static and adaptive attackers predict an attribute of a document,
-such as the author.
+"""Attack metric (empirical privacy): how well static and adaptive attackers predict an attribute of
+a document, such as its author.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ GAIN = Score(
 
 
 class Attack(PredictionMetric):
-    """Attack metric: attackers trained on clean texts (static) or on rewritten ones (adaptive),
-    scored on rewritten texts.
+    """Attack metric: how well classifiers predict an attribute from rewritten texts, after training
+    on clean texts (static attacker) or on rewritten texts (adaptive attacker).
     """
 
     name = "attack"
@@ -52,5 +52,7 @@ class Attack(PredictionMetric):
     )
 
     def max_classes(self, settings: EvaluationSettings) -> int | None:
-        """Return the number of classes that are used; an attribute may have very many values."""
+        """Return the number of most frequent attribute values that the attack uses as classes; an
+        attribute may have very many values.
+        """
         return settings.max_classes

@@ -1,5 +1,5 @@
-"""Base class of the metrics of the evaluation. A metric defines its computation, its range, and its
-display in the report.
+"""Base class of the evaluation metrics. A metric defines its computation, the range of its values,
+and its display in the report.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Entry = dict[str, Any]
 
 
 class EvaluationSettings(Protocol):
-    """The fields of section ``evaluation`` of params.yaml that metrics read."""
+    """The parameters of section ``evaluation`` of params.yaml that metrics read."""
 
     @property
     def classifier(self) -> str:
@@ -34,31 +34,31 @@ class EvaluationSettings(Protocol):
 
     @property
     def shuffles(self) -> int:
-        """Number of trainings of each classifier."""
+        """Number of times that each classifier is trained, each time on shuffled documents."""
 
     @property
     def train_share(self) -> float:
-        """Share of the train split in each training."""
+        """Share of the documents of the train split that each training uses."""
 
     @property
     def max_classes(self) -> int:
-        """Number of classes of an attribute that are used."""
+        """Number of most frequent values of an attribute that are used as classes."""
 
     @property
     def max_texts(self) -> int | None:
-        """Greatest number of compared texts of a data set; None compares all texts."""
+        """Greatest number of texts of a data set that metrics compare; None compares all texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Data set that a metric leaves out, with the reason."""
+    """Statement that a metric leaves out a data set, with the reason."""
 
     reason: str
 
 
 def drawn(n_texts: Sequence[int], max_texts: int | None, rng: np.random.Generator) -> Rows:
-    """Draw as many documents at random as have at most ``max_texts`` texts together, but at least
-    one; return them in ascending order.
+    """Draw documents at random that have at most ``max_texts`` texts together, but at least one
+    document; return their rows in ascending order.
 
     Args:
         n_texts: number of texts of each of n documents, 1 or 2.
@@ -72,18 +72,18 @@ def drawn(n_texts: Sequence[int], max_texts: int | None, rng: np.random.Generato
 
 
 class AttackModel(Protocol):
-    """Trained model of membership inference."""
+    """Trained attack model that infers whether a text was in a classifier's training set."""
 
     def score(self, features: Floats) -> Floats:
-        """Return (n,) scores from the outputs (n, c) of a classifier; a higher score means that the
-        text is more likely a training text.
+        """Return scores (n,) from a classifier's outputs (n, c) for n texts; a higher score means
+        that the text is more likely a training text.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Models that exist before the metrics are computed: the encoder, the language model, and the
-    attack models of membership inference.
+    """Models that are loaded before the metrics are computed: the text encoder, the language model,
+    and the membership attack models.
     """
 
     encoder_of: Callable[[Sequence[str]], Encoder] | None = None
@@ -93,7 +93,8 @@ class Models:
 
 @dataclass(frozen=True)
 class DatasetTexts:
-    """One data set, clean and rewritten, with the settings and models that measure it.
+    """Clean and rewritten texts of one data set, with the settings and models by which metrics
+    measure them.
 
     Attributes:
         dataset: name of the data set.
@@ -112,22 +113,22 @@ class DatasetTexts:
     models: Models
 
     def column(self, name: str) -> list[Any]:
-        """Return a column that rewriting leaves unchanged: split, label or attribute
-        of each document.
+        """Return a column that rewriting leaves unchanged: the split, label or attribute of each
+        document.
         """
         values: list[Any] = self.clean.column(name).to_pylist()
         return values
 
     def stream(self, *names: str) -> np.random.Generator:
-        """Return the random generator for these names. All runs get equal generators, so that runs
-        differ only by their texts.
+        """Return a random generator derived from the seed and these names. All runs get equal
+        generators, so that runs differ only by their texts.
         """
         return stream(self.seed, *names)
 
     @cached_property
     def classified(self) -> tuple[CountedTexts, CountedTexts]:
-        """The clean and the rewritten texts in the form for classifiers, with n-grams
-        counted once.
+        """The clean and the rewritten texts in the form that classifiers take, with n-grams counted
+        once.
         """
         clean, private = CountedTexts.each(
             classified_texts(self.clean), classified_texts(self.private)
@@ -136,7 +137,9 @@ class DatasetTexts:
 
     @cached_property
     def compared(self) -> tuple[list[str], list[str]]:
-        """Some texts drawn at random, and their rewritings; both texts of a pair count as texts."""
+        """Randomly drawn clean texts, and the rewritten forms of the same texts; both texts of a
+        pair count as texts.
+        """
         n_texts = [1 + (second is not None) for second in self._texts(self.clean)[1]]
         rows = drawn(
             n_texts, self.settings.max_texts, self.stream(STREAM, self.dataset, "texts")
@@ -156,7 +159,7 @@ class DatasetTexts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """One number of a metric, as the report shows it.
+    """Description of one number of a metric, as the report shows it.
 
     Attributes:
         name: unique name among all metrics.
@@ -179,7 +182,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """A table of the report that corresponds to tables in the papers.
+    """Description of a table of the report that corresponds to tables in the papers.
 
     Attributes:
         name: name for HTML ids.
@@ -199,7 +202,7 @@ class PaperTable:
 
 @dataclass(frozen=True, slots=True)
 class ScoreFigure:
-    """A figure of one score over epsilon.
+    """Description of a figure that shows one score over epsilon.
 
     Attributes:
         name: name for HTML ids.
@@ -217,7 +220,7 @@ class ScoreFigure:
 
 
 class Metric(ABC):
-    """A metric of the evaluation.
+    """Abstract base class of an evaluation metric.
 
     Attributes:
         name: name of the metric's entry in the record of a data set.
@@ -253,26 +256,28 @@ class Metric(ABC):
 
     @abstractmethod
     def compute(self, texts: DatasetTexts) -> Entry:
-        """Return the entry of one data set: numbers only, no class and no text."""
+        """Compute the metric on one data set and return its entry: numbers only, no class names and
+        no texts.
+        """
 
     def values(
         self,
         entry: Entry,
         setting: str | None,  # noqa: ARG002
     ) -> list[tuple[float | None, Sequence[float] | None]]:
-        """Return every mean in one setting, with its values by training if there are any. Return an
-        empty list if the entry has no means.
+        """Return every mean of the metric in one setting, with its values by training if there are
+        any. Return an empty list if the entry has no means.
         """
         return [(entry.get(name), None) for name in self.means]
 
     @abstractmethod
     def summary(self, entry: Entry) -> str:
-        """Return one line for the log of the stage."""
+        """Summarize an entry of the metric in one line for the log of the stage."""
 
     @abstractmethod
     def note(self, entry: Mapping[str, Any]) -> str:
-        """Return the note of a table: the number of documents behind its numbers, and the meaning
-        of ±.
+        """Return the note below a table of this metric: the number of documents behind its numbers,
+        and the meaning of ±.
         """
 
     def standard_error(
@@ -281,7 +286,9 @@ class Metric(ABC):
         mean: float,  # noqa: ARG002
         sd: float | None,  # noqa: ARG002
     ) -> float | None:
-        """Return the standard error of a mean; None if the standard error is unknown."""
+        """Return the standard error of a mean of this metric; None if the standard error is
+        unknown.
+        """
         return None
 
     def majority(self, entry: Mapping[str, Any], score: Score) -> float | None:  # noqa: ARG002

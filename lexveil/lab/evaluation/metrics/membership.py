@@ -54,7 +54,7 @@ MEMBERSHIP = Score(
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Result of one attack.
+    """Result of one membership inference attack.
 
     Attributes:
         auc: probability that a text of the training set gets a higher score than another text; ties
@@ -72,13 +72,13 @@ class Membership:
 
 
 def quarters(labels: Ids, rng: np.random.Generator) -> tuple[Ids, Ids, Ids, Ids]:
-    """Split n rows at random into four disjoint parts, each ascending.
+    """Split n rows at random into four disjoint parts, each with ascending row numbers.
 
     The parts serve as members, others, shadow members and shadow others. Their sizes differ by at
     most one, and so do their numbers of texts of each label.
 
     Args:
-        labels: (n,) 0 to c - 1.
+        labels: (n,) label of each row, 0 to c - 1.
     """
     order = rng.permutation(len(labels))
     dealt = order[np.argsort(labels[order], kind="stable")]
@@ -87,8 +87,8 @@ def quarters(labels: Ids, rng: np.random.Generator) -> tuple[Ids, Ids, Ids, Ids]
 
 
 def auc(scores_in: Floats, scores_out: Floats) -> Membership:
-    """Return the area under the ROC curve of ``scores_in`` (n_in,) against ``scores_out`` (n_out,),
-    by ranks.
+    """Compute the area under the ROC curve that separates scores of members ``scores_in`` (n_in,)
+    from scores of others ``scores_out`` (n_out,), by ranks.
     """
     from scipy.stats import rankdata
 
@@ -103,8 +103,8 @@ def auc(scores_in: Floats, scores_out: Floats) -> Membership:
 
 
 class PaperAttacker:
-    """The paper's attack model: two layers of 64 units with ReLU, Adam, batches of 64, 20 epochs;
-    implemented by scikit-learn's MLP.
+    """The attack model of the TEM paper: two layers of 64 units with ReLU, Adam, batches of 64, 20
+    epochs; implemented by scikit-learn's MLP.
 
     The seed decides the first weights and the order of the batches.
 
@@ -119,7 +119,9 @@ class PaperAttacker:
         self.layers = layers
 
     def fit(self, features: Floats, labels: Ids) -> None:
-        """Train for EPOCHS epochs on (n, c) outputs of a classifier."""
+        """Train the attack model for EPOCHS epochs on a classifier's outputs (n, c), and on whether
+        each text was a training text.
+        """
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.neural_network import MLPClassifier
 
@@ -139,7 +141,7 @@ class PaperAttacker:
         self.layers = list(zip(model.coefs_, model.intercepts_, strict=True))
 
     def score(self, features: Floats) -> Floats:
-        """Return (n,) log odds that a text is a training text."""
+        """Return the log odds (n,) that each text is a training text."""
         for weights, biases in self.layers[:-1]:
             features = np.maximum(features @ weights + biases, 0.0)
         weights, biases = self.layers[-1]
@@ -153,7 +155,7 @@ class Parts:
 
     Attributes:
         rows: (n,) rows of the texts that have a label.
-        labels: (n,) 0 to c - 1.
+        labels: (n,) label of each text, 0 to c - 1.
     """
 
     rows: Ids
@@ -161,7 +163,7 @@ class Parts:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes, c."""
+        """Number of classes c of the labels."""
         return int(self.labels.max()) + 1
 
     def cut(self, rng: np.random.Generator) -> tuple[tuple[Ids, Ids, Ids, Ids], int]:
@@ -171,19 +173,21 @@ class Parts:
         return quarters(self.labels, rng), int(rng.integers(2**31))
 
     def classifier(self, counts: csr_array, part: Ids, seed: int) -> TfidfLogistic:
-        """Train a classifier on the texts of one part; ``counts`` has the n-grams of all texts."""
+        """Train a classifier on the texts of one part; ``counts`` has the n-gram counts of all
+        texts.
+        """
         return TfidfLogistic(seed).fit(counts[self.rows[part]], self.labels[part])
 
     def outputs(
         self, classifier: TfidfLogistic, counts: csr_array, parts: Sequence[Ids]
     ) -> list[Floats]:
-        """Return the classifier's probabilities for the texts of each part, (n, c)."""
+        """Return a classifier's probabilities (n, c) for the texts of each part."""
         return [classifier.predict_proba(counts[self.rows[part]]) for part in parts]
 
 
 def parts_of(classes: Sequence[str | None]) -> Parts | LeftOut:
-    """Return all texts that have a class, whatever their split; or return the reason why no attack
-    is possible.
+    """Return all texts that have a class, whatever their split, as the data of a membership attack;
+    or return the reason why no attack is possible.
 
     Args:
         classes: (n,) class of each text, None for a text without a class.
@@ -210,8 +214,8 @@ def parts_of(classes: Sequence[str | None]) -> Parts | LeftOut:
 def attackers(
     clean: csr_array, parts: Parts, rngs: Sequence[np.random.Generator]
 ) -> list[PaperAttacker]:
-    """Train one attack model for each generator. The attack models learn from clean texts only, so
-    all runs share them.
+    """Train one membership attack model for each generator. The attack models learn from clean (not
+    rewritten) texts only, so all runs share them.
 
     Args:
         clean: (n, m) counts of n-grams of n clean texts.
@@ -235,7 +239,8 @@ def attacked(
     rngs: Sequence[np.random.Generator],
     trained: Sequence[AttackModel],
 ) -> list[Membership]:
-    """Attack classifiers that were trained on rewritten texts, once for each generator.
+    """Run membership attacks on classifiers that were trained on rewritten texts, once for each
+    generator.
 
     The paper's four parts come from two files of one source; this function draws them anew for each
     generator. Members are evaluated in their clean form, because an attacker who suspects that a
@@ -256,8 +261,8 @@ def attacked(
 
 
 def membership_entry(results: Sequence[Membership], n_classes: int) -> dict[str, object]:
-    """Return the entry of the attacks on one data set, as JSON values; ``standard_error`` is the
-    mean over the attacks.
+    """Summarize the attacks on one data set as JSON values; ``standard_error`` is the mean over the
+    attacks.
     """
     return {
         "left_out": None,
@@ -271,7 +276,7 @@ def membership_entry(results: Sequence[Membership], n_classes: int) -> dict[str,
 
 
 class MembershipInference(Metric):
-    """Membership inference metric: AUC of the attack of TEM, section 5.1."""
+    """Membership inference metric: AUC of the attack of the TEM paper, section 5.1."""
 
     name = "membership"
     title = "membership inference"
@@ -309,7 +314,7 @@ class MembershipInference(Metric):
         entry: Entry,
         setting: str | None,  # noqa: ARG002
     ) -> list[tuple[float | None, Sequence[float] | None]]:
-        """Return the AUC."""
+        """Return the mean AUC of the attacks, with the AUC of each attack."""
         return [(entry["auc"]["mean"], entry["auc"]["each"])]
 
     def summary(self, entry: Entry) -> str:
@@ -321,7 +326,7 @@ class MembershipInference(Metric):
         )
 
     def note(self, entry: Mapping[str, Any]) -> str:
-        """Return the note of a table: numbers of texts, and the meaning of ±."""
+        """Return the note below a table of this metric: numbers of texts, and the meaning of ±."""
         return (
             f"{entry['n_in']:,} training texts and {entry['n_out']:,} other texts; 0.5 is "
             "guessing. ± is the standard deviation over trainings."

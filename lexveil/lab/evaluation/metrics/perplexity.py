@@ -1,4 +1,4 @@
-"""Perplexity: how natural a rewritten text is to a language model."""
+"""Perplexity metric: how natural a rewritten text is to a language model."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ PERPLEXITY = Score(
 
 
 def perplexity_entry(scores: PerplexityScores) -> Entry:
-    """Return the entry of one data set: the mean perplexity over texts (CLMLDP Table 2), and the
-    perplexity of all texts taken as one.
+    """Summarize the perplexities of one data set: the mean perplexity over texts (CLMLDP Table 2),
+    and the perplexity of all texts taken as one.
     """
     if not scores.n_tokens.any():
         return {"left_out": "no text has a token that the language model predicts"}
@@ -54,7 +54,7 @@ class Perplexity(Metric):
     explanation = "the\n<strong>perplexity</strong> that a language model has of the texts"
 
     def compute(self, texts: DatasetTexts) -> Entry:
-        """Score a random sample of rewritten texts."""
+        """Compute the perplexity of a random sample of rewritten texts."""
         if texts.models.language_model is None:
             return {"left_out": "there is no corpus on which a language model could be trained"}
         return perplexity_entry(texts.models.language_model.score(texts.compared[1]))
@@ -67,7 +67,7 @@ class Perplexity(Metric):
         )
 
     def note(self, entry: Mapping[str, Any]) -> str:
-        """Return the note of a table: numbers of texts and of unknown tokens."""
+        """Return the note below a table of this metric: numbers of texts and of unknown tokens."""
         return (
             f"Mean over {entry['n_texts']:,} texts; {entry['n_unknown']:,} of the "
             f"{entry['n_tokens']:,} tokens of the clean texts are unknown to the model. A lower "

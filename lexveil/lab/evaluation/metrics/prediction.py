@@ -1,4 +1,4 @@
-"""Classification of documents: the basis of the metrics utility and attack, in the manner of CLMLDP
+"""Classification of documents, which the metrics utility and attack have in common, as in CLMLDP
 (Tables 3 and 4) and TEM.
 """
 
@@ -48,7 +48,7 @@ SETTINGS = {
 
 
 class TrainingScores(NamedTuple):
-    """Scores of one training, and (b,) flags of the scored documents that the classifier predicts
+    """Scores of one trained classifier, and flags (b,) of the scored documents that it predicts
     correctly.
     """
 
@@ -61,7 +61,7 @@ Measured = dict[str, list[TrainingScores]]
 
 @dataclass(frozen=True, slots=True)
 class Shuffle:
-    """Order and seed of one training.
+    """Order of the training documents and seed of one training.
 
     Attributes:
         order: (m,) rows of ``Problem.train`` to train on, in this order.
@@ -74,7 +74,8 @@ class Shuffle:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Documents on which a classifier is trained, and documents on which it is evaluated.
+    """Classification problem: documents on which a classifier is trained, and documents on which it
+    is evaluated.
 
     Attributes:
         classes: (n,) class of every document of the data set, None for a document without a class.
@@ -92,12 +93,13 @@ class Problem:
     n_left_out: int
 
     def of(self, rows: Rows) -> list[str]:
-        """Return the classes of ``rows``; each of these rows must have a class."""
+        """Return the class of each document in ``rows``; each of these documents must have a
+        class.
+        """
         return [str(self.classes[row]) for row in rows.tolist()]
 
     def shuffles(self, rngs: Sequence[np.random.Generator], share: float) -> list[Shuffle]:
-        """Return one training for each generator: an order of a part of the train split, and a
-        seed.
+        """Draw one training for each generator: a shuffled part of the train split, and a seed.
 
         Args:
             share: share of the documents of each class to train on, in (0, 1], rounded, at least
@@ -125,7 +127,8 @@ class Problem:
         shuffles: Sequence[Shuffle],
         make: Callable[[int], Classifier],
     ) -> Measured:
-        """Train on texts once for each shuffle, and score every setting of ``scored`` on its texts.
+        """Train one classifier for each shuffle, and score it on the texts of every setting of
+        ``scored``.
 
         Args:
             learnt: (n,) training texts, by row of the problem.
@@ -147,8 +150,8 @@ class Problem:
         return measured
 
     def entry(self, shuffles: Sequence[Shuffle], measured: Measured) -> Entry:
-        """Return the entry of one data set, as JSON values: numbers of documents and scores, no
-        class and no text.
+        """Summarize the measured scores of one data set as JSON values: numbers of documents and
+        scores, no class names and no texts.
 
         ``right`` holds for each scored document, in order, the number of trainings that classify it
         correctly, so that runs on the same documents can be compared document by document. It is
@@ -184,7 +187,7 @@ def problem_of(
     classes: Sequence[str | None],
     max_classes: int | None = None,
 ) -> Problem | LeftOut:
-    """Return the classification problem of a data set, or the reason why there is none.
+    """Build the classification problem of a data set, or return the reason why there is none.
 
     Args:
         target: name of the column of ``classes``, for the reason: label or attribute.
@@ -223,7 +226,7 @@ def problem_of(
 
 
 def classifier_score(metric: str, setting: str, measure: str, words: str, **shown: Any) -> Score:
-    """Return the score for accuracy or an F1 of a metric in one of its settings."""
+    """Describe the accuracy or an F1 score of a metric in one of its settings, for the report."""
     name = f"{metric}_{setting}_{measure}"
     path = ("scores", setting, measure)
     return Score(name=name, metric=metric, words=words, path=path, **shown)
@@ -253,11 +256,13 @@ class PredictionMetric(Metric):
     trained = True
 
     def max_classes(self, settings: EvaluationSettings) -> int | None:  # noqa: ARG002
-        """Return the number of most frequent classes that are used; None uses all."""
+        """Return how many of the most frequent classes are used; None uses all classes."""
         return None
 
     def compute(self, texts: DatasetTexts) -> Entry:
-        """Train one classifier per shuffle in every setting, and score it on the held-out split."""
+        """Train one classifier per shuffle in every setting, and score the classifier on the
+        held-out split.
+        """
         settings = texts.settings
         problem = problem_of(
             self.target,
@@ -287,12 +292,12 @@ class PredictionMetric(Metric):
     def values(
         self, entry: Entry, setting: str | None
     ) -> list[tuple[float | None, Sequence[float] | None]]:
-        """Return accuracy and both F1."""
+        """Return accuracy, micro F1 and macro F1 in one setting."""
         by_name = entry["scores"].get(setting)
         return [(by_name[name]["mean"], by_name[name]["each"]) for name in NAMES] if by_name else []
 
     def summary(self, entry: Entry) -> str:
-        """Return macro F1 in every setting as one line."""
+        """Return the macro F1 of every setting as one line."""
         scores = ", ".join(
             f"{setting} {score['macro_f1']['mean']:.3f}"
             for setting, score in entry["scores"].items()
@@ -300,7 +305,7 @@ class PredictionMetric(Metric):
         return f"macro F1 {scores}; majority {entry['majority']['macro_f1']:.3f}"
 
     def note(self, entry: Mapping[str, Any]) -> str:
-        """Return the note of a table: numbers of classes and documents."""
+        """Return the note below a table of this metric: numbers of classes and documents."""
         n_test = entry["n_test"]
         target = self.target.capitalize()
         note = (
@@ -323,6 +328,6 @@ class PredictionMetric(Metric):
         return math.hypot(sd or 0.0, math.sqrt(mean * (1 - mean) / entry["n_test"]))
 
     def majority(self, entry: Mapping[str, Any], score: Score) -> float | None:
-        """Return the score of always predicting the most frequent class."""
+        """Return the score of a baseline that always predicts the most frequent class."""
         majority: Mapping[str, float] = entry["majority"]
         return majority.get(score.path[-1]) if score.path else None

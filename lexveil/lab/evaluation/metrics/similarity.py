@@ -1,5 +1,5 @@
-"""Semantic similarity: the cosine of each text with its rewriting. Both texts of a pair count as
-texts.
+"""Semantic similarity metric: the cosine between the encodings of each text and of its rewritten
+form. Both texts of a pair count as texts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COSINE = Score(
 def cosines(
     encoder: Encoder, original: Sequence[str], private: Sequence[str]
 ) -> tuple[Floats, int, int]:
-    """Compare each of n texts with its privatized form.
+    """Compute the cosine between the encodings of each of n texts and of its rewritten form.
 
     Returns:
         (n,) cosines in [-1, 1], NaN if one of the two texts has no vector; the number of originals
@@ -52,8 +52,8 @@ def cosines(
 
 
 def similarity_entry(cosine: Floats, n_original_unknown: int, n_private_unknown: int) -> Entry:
-    """Return the entry of one data set: numbers of texts, mean and sample standard deviation over
-    the texts.
+    """Summarize the cosines of one data set: numbers of texts, and mean and sample standard
+    deviation over the texts.
     """
     compared = cosine[~np.isnan(cosine)]
     if not len(compared):
@@ -70,7 +70,7 @@ def similarity_entry(cosine: Floats, n_original_unknown: int, n_private_unknown:
 
 
 class CosineSimilarity(Metric):
-    """Cosine similarity metric: mean cosine over texts."""
+    """Cosine similarity metric: mean cosine between the original and rewritten texts."""
 
     name = "similarity"
     title = "cosine similarity"
@@ -102,19 +102,19 @@ class CosineSimilarity(Metric):
     )
 
     def compute(self, texts: DatasetTexts) -> Entry:
-        """Compare a random sample of texts with their rewritings; the encoder is built from clean
-        texts.
+        """Compute the cosines of a random sample of texts and their rewritten forms; the encoder is
+        built from clean texts.
         """
         original, rewritten = texts.compared
         assert texts.models.encoder_of is not None
         return similarity_entry(*cosines(texts.models.encoder_of(original), original, rewritten))
 
     def summary(self, entry: Entry) -> str:
-        """Return the mean as one line."""
+        """Return the mean cosine as one line."""
         return f"mean cosine {entry['mean']:.3f} of {entry['n_compared']:,} texts"
 
     def note(self, entry: Mapping[str, Any]) -> str:
-        """Return the note of a table: numbers of texts, and the meaning of ±."""
+        """Return the note below a table of this metric: numbers of texts, and the meaning of ±."""
         return (
             f"{entry['n_compared']:,} of {entry['n_texts']:,} texts could be compared; ± is "
             "the standard deviation "
@@ -127,7 +127,7 @@ class CosineSimilarity(Metric):
         mean: float,  # noqa: ARG002
         sd: float | None,
     ) -> float | None:
-        """Return the standard error of the mean over texts."""
+        """Return the standard error of the mean cosine over texts."""
         return (
             float(sd / math.sqrt(entry["n_compared"]))
             if sd is not None and entry["n_compared"]

@@ -1,4 +1,6 @@
-"""Utility: how well the label of a document is predicted after training on rewritten texts."""
+"""Utility metric: how well the label of a document can be predicted by a classifier that was
+trained on rewritten texts.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ LOSS = Score(name="utility_loss", metric="utility", words="utility loss", path=N
 
 
 class Utility(PredictionMetric):
-    """Utility metric: classifiers trained on rewritten texts, scored on rewritten and
+    """Utility metric: classifiers that are trained on rewritten texts and scored on rewritten and
     on clean texts.
     """
 
