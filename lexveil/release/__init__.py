@@ -1,4 +1,4 @@
-"""A release of texts. ``run`` takes a source to a sink.
+"""Rewriting and release of a user's texts, from the input to the published output.
 
 The parts of this package, each of which imports only the later ones: ``inbox``, ``distributed``,
 ``looking``, ``adapters``, ``run``, ``record``, ``charge``, ``engine``, ``ledger``. ``settings``

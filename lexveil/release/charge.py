@@ -1,4 +1,4 @@
-"""Charges of outputs to the budget ledger. Only releases are charged."""
+"""Charges of rewritten texts to the budget ledger. Only releases are charged, not experiments."""
 
 from __future__ import annotations
 
@@ -45,17 +45,16 @@ LOG = logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ChargeOptions:
-    """Options of a charge in a process that serves many clients: the client that is charged, and
-    the manner of the charge.
+    """Options for charging the budget ledger in a server process: which client is charged, and how.
 
     Attributes:
-        about: further facts for the ledger's chain; no text.
+        about: further facts for the ledger's log; no text.
         lock_timeout: seconds to wait for other processes that use the ledger.
         single_commit: whether to spend the reserved epsilon in the same transaction, which saves
-            one durable write. The caller must draw noise at once, without a step in between that
-            could still return the epsilon.
-        tells_operator: whether the log warns of subjects whose names look alike. A service does not
-            warn, because its log holds nothing that follows from a request.
+            one durable write. The caller must then draw the noise at once, because spent epsilon
+            cannot be returned.
+        tells_operator: whether the log warns of subjects whose names look alike. A service must not
+            warn, because its log may not depend on requests.
         on_spent: function that is called with the transaction's id once its epsilon is durably
             spent.
         client: the client of a service, whose subjects have keys of their own; None uses keys that
@@ -74,27 +73,31 @@ STAYS_SPENT = "noise had been drawn, so the epsilon stays spent"
 
 
 class Charge:
-    """The charge of a run, step by step, in the order of the diagram of ``Transaction``. This base
-    class charges nothing, as for an experiment.
+    """The charge of one run to the budget ledger, made step by step: request, reserve, spend,
+    publish.
+
+    ``Transaction`` shows the steps in a diagram. This base class charges nothing, as for an
+    experiment.
     """
 
     def request(
         self, chunk: Chunk, epsilon: npt.NDArray[np.float64], keys: Sequence[str] | None = None
     ) -> None:
-        """Request the charge for the rows of a chunk. A later call of ``reserve`` reserves the
-        requested epsilon.
+        """Request a charge for the rows of a chunk; ``reserve`` later reserves the requested
+        epsilon.
 
         Args:
             epsilon: (n_rows,) the epsilon that each row will spend.
-            keys: the keys of the rows by their texts, if a worker has computed them already.
+            keys: the subject keys of the rows, if a worker has already computed them from the
+                texts.
         """
 
     def reserve(self, budget: DocumentBudget) -> None:
-        """Reserve the cost of all rows whose subjects have budget left."""
+        """Reserve the requested epsilon of all rows whose subjects have enough budget left."""
 
     def withheld(self, start: int, stop: int) -> Flags:
-        """Return whether each row is withheld. Rows are counted from 0 in the order of the
-        requests.
+        """Return, for each row in a range, whether the row is withheld because its subject has too
+        little budget. Rows are counted from 0 in the order of the requests.
         """
         return np.zeros(stop - start, dtype=bool)
 
@@ -103,7 +106,9 @@ class Charge:
         return None
 
     def costs(self) -> LedgerCosts | None:
-        """Return the costs, which only the operator may see, or None if nothing is charged."""
+        """Return the charged costs, which only the operator may see, or None if nothing is
+        charged.
+        """
         return None
 
     def spend(self) -> None:
@@ -118,7 +123,9 @@ class Charge:
 
 @dataclass(slots=True)
 class LedgerCharge(Charge):
-    """The charge of a release. Each step is a step of the release's transaction in the ledger."""
+    """The charge of a release to the budget ledger. Each method makes one step of the release's
+    transaction.
+    """
 
     release: Transaction
     params: LedgerParams
@@ -133,7 +140,7 @@ class LedgerCharge(Charge):
     def request(
         self, chunk: Chunk, epsilon: npt.NDArray[np.float64], keys: Sequence[str] | None = None
     ) -> None:
-        """Request the charge for the rows of a chunk."""
+        """Request a charge for the rows of a chunk."""
         keys = keys if keys is not None and chunk.subjects is None else subjects_of(chunk)
         if self.options.client is not None:
             keys = keys_of_client(self.options.client, keys)
@@ -142,7 +149,9 @@ class LedgerCharge(Charge):
         self.release.request(keys, epsilon)
 
     def reserve(self, budget: DocumentBudget) -> None:
-        """Reserve the cost of the rows. If the input has no words, all costs are 0."""
+        """Reserve the requested epsilon of all rows whose subjects have enough budget left. If the
+        input has no words, all costs are 0.
+        """
         self.budget = budget
         partials = (
             [partial for partial, _ in self.outputs.all_names(self.finals)]
@@ -164,8 +173,8 @@ class LedgerCharge(Charge):
     def reserve_in_bulk(
         self, batches: Iterable[pa.RecordBatch], budget: DocumentBudget
     ) -> Iterator[list[str]]:
-        """Reserve the cost of each subject as a whole. Return the keys of the subjects whose rows
-        are all withheld.
+        """Reserve the total cost of each subject, all or nothing. Yield the keys of the subjects
+        whose rows must be withheld.
 
         Args:
             batches: batches with the columns ``subject``, the key of a subject, and ``nano``, its
@@ -181,7 +190,7 @@ class LedgerCharge(Charge):
 
     @property
     def _limit(self) -> float | Literal["own"] | None:
-        """The cap of a subject, in the form that the ledger takes."""
+        """The budget cap of a subject, in the form that ``Transaction.reserve`` takes."""
         cap = self.params.cap
         return "own" if cap is None else None if cap == "unlimited" else cap
 
@@ -214,7 +223,7 @@ class LedgerCharge(Charge):
 
     @property
     def unit(self) -> str:
-        """The word for subjects in messages: "subjects", or "texts" if each text is its own
+        """The noun for subjects in messages: "subjects", or "texts" if each text is its own
         subject.
         """
         return "subjects" if self.has_subjects else "texts"
@@ -226,26 +235,27 @@ class LedgerCharge(Charge):
 
     @property
     def cap(self) -> float | None:
-        """The cap of a subject. It is None before the reservation, or if subjects have no cap."""
+        """The budget cap of a subject, or None if there is no cap or nothing is reserved yet."""
         return (
             None if self.reserved is None or self.reserved.cap is None else self.reserved.cap / NANO
         )
 
     def withheld(self, start: int, stop: int) -> Flags:
-        """Return whether each row is withheld."""
+        """Return, for each row in a range, whether the row is withheld because its subject has too
+        little budget.
+        """
         return self._reservation.withheld(start, stop)
 
     def entry(self) -> LedgerEntry:
-        """Return the id and the cap of the transaction. The charged amounts stay private, because
-        they count private texts. The head of the ledger also stays private, because it discloses
-        the time of the charge.
+        """Return the ledger entry for the privacy record: the id and the cap of the transaction.
+
+        The charged amounts are omitted, because they depend on private texts. The hash of the
+        ledger's last log entry is omitted, because it discloses the time of the charge.
         """
         return LedgerEntry(id=self.release.id, cap=self.cap)
 
     def costs(self) -> LedgerCosts:
-        """Return the charged costs, with the ledger's head, which identifies the state of the
-        chain.
-        """
+        """Return the charged costs, with the hash of the ledger's last log entry."""
         reserved = self._reservation
         return LedgerCosts(
             id=self.release.id,
@@ -270,7 +280,7 @@ class LedgerCharge(Charge):
         return self.budget.longest(self.cap)
 
     def spend(self) -> None:
-        """Spend the reservation durably."""
+        """Spend the reserved epsilon durably."""
         if not self.options.single_commit:
             self.release.spend()
             self._tell()
@@ -280,8 +290,8 @@ class LedgerCharge(Charge):
             self.options.on_spent(self.release.id)
 
     def publish(self, outputs: Outputs) -> None:
-        """Publish the outputs. If the process dies after ``written``, recovery completes the
-        transaction.
+        """Publish the outputs. If the process dies after the state ``written``, the next opening of
+        the ledger completes the publication.
         """
         if outputs.target is None:
             self.release.commit()
@@ -296,8 +306,8 @@ class LedgerCharge(Charge):
         self.release.publish()
 
     def fail(self, error: BaseException) -> None:
-        """Add to an error that occurs after the noise was drawn that the epsilon stays spent. For
-        an error of Lexveil, the remark becomes a part of its message.
+        """Extend the message of an error that occurs after noise was drawn: the epsilon stays
+        spent.
         """
         if self.release.state != "spent" or self.reserved is None or not self.reserved.total:
             return
@@ -310,8 +320,8 @@ class LedgerCharge(Charge):
 
 
 def ledger_of(project: Project, on_exhausted: OnExhausted | None = None) -> LedgerParams:
-    """Return the settings of a project's ledger, with the ledger's location. The request's option
-    for exhausted subjects takes precedence.
+    """Return the budget ledger's settings for a project, with the ledger's location. A given
+    ``on_exhausted`` overrides the project's setting.
     """
     params = project.configuration.ledger
     places = {name: str(project.path(getattr(params, name))) for name in ("folder", "anchor")}
@@ -319,8 +329,10 @@ def ledger_of(project: Project, on_exhausted: OnExhausted | None = None) -> Ledg
 
 
 def cap_now(params: LedgerParams) -> Cap:
-    """Return the cap that a subject would have in a release now, for a preview. The result is None
-    if the first release will set the cap, or if the ledger cannot be read, which is then logged.
+    """Return the budget cap that a subject would have in a release now, for a preview.
+
+    The result is None if the first release will set the cap, or if the ledger cannot be read; the
+    latter is logged.
     """
     if params.cap is not None:
         return params.cap
@@ -342,10 +354,11 @@ def open_charge(
     finals: Sequence[Path],
     options: ChargeOptions | None = None,
 ) -> Iterator[Charge]:
-    """Open the ledger if anything is released, and return the charge of the run.
+    """Return the charge of a run. For a release, open the budget ledger; for an experiment, return
+    a charge that does nothing.
 
     Args:
-        about: further facts about the run for the ledger's chain; no source text.
+        about: further facts about the run for the ledger's log; no source text.
         finals: the output files.
         options: options of a process that serves many clients; None for a process with one user.
 

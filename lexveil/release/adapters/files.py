@@ -1,9 +1,8 @@
-"""Rewriting of files, folders, standard input or databases in bounded memory, for `lexveil
-privatize`.
+"""Rewrite files, folders, standard input or databases in bounded memory, for `lexveil privatize`.
 
-The input is read in two passes. The first pass counts the tokens and computes the spending of each
-subject, and the second pass rewrites. A release is charged to the ledger between the passes. At the
-end, either all outputs appear together, or no output appears.
+The input is read in two passes. The first pass counts the tokens and computes the epsilon that each
+subject (the person behind a text) spends, and the second pass rewrites. A release is charged to the
+ledger between the passes. At the end, either all outputs appear together, or no output appears.
 """
 
 from __future__ import annotations
@@ -71,15 +70,15 @@ OPERATOR_FILES = {"tokens_sha256": "tokens.parquet", "withheld_sha256": "withhel
 
 @dataclass(kw_only=True)
 class ReleaseHooks(Judge):
-    """Additions of `lexveil release` to a request: a judge of the run, and files besides the
-    output.
+    """Checks and extra files that `lexveil release` adds to a request to rewrite files.
 
     Attributes:
-        more: further files that the hooks may write, by ``Outputs.begin``; they appear with the
-            output.
+        more: further files that the checks may write, by ``Outputs.begin``; the files appear with
+            the output.
         operator_folder: the folder of the operator's files; None for the folder of the output.
-        about: further facts for the ledger's chain; no text and no key.
-        subjects: the subject of each row, if no published column names it.
+        about: further facts for the log of the budget ledger; no text and no key.
+        subjects: the subject of each row (the person whose budget is charged), if no published
+            column names it.
         tells_columns: whether standard error names the columns that are published unchanged.
     """
 
@@ -96,9 +95,10 @@ class PrivatizedFiles:
 
     Attributes:
         record: the privacy record, which is published with the outputs.
-        operator: the report that only the operator may see; None for a copy.
-        target: the output's name, which is marked if there is no guarantee; None for standard
-            output. For a table, it is the common beginning of the names of the record and of the
+        operator: the report that only the operator may see; None if the texts were copied
+            unchanged.
+        target: path of the output, whose name says so if there is no guarantee; None for standard
+            output. For a database table, the common prefix of the paths of the record and of the
             operator's files.
         table: the name of the table, if the output is a table of a database.
     """
@@ -111,7 +111,9 @@ class PrivatizedFiles:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The inputs to rewrite, with their request, hooks and outputs; see ``privatize_file``."""
+    """The input files or tables to rewrite, with the request, the additional checks and the
+    outputs. ``privatize_file`` explains them.
+    """
 
     jobs: Sequence[Job]
     request: FileRequest
@@ -121,23 +123,23 @@ class Work:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The text columns."""
+        """The names of the columns whose texts are rewritten."""
         return tuple(self.jobs[0].reader.text_columns)
 
     @property
     def table_name(self) -> str | None:
-        """The name of the table that is written, if the output is a database table."""
+        """The name of the database table that is written, or None if the output is not a table."""
         return None if self.table is None else self.table.name
 
     @property
     def has_names(self) -> bool:
-        """Whether the source is a folder of files, so that each row also needs the name of its
-        file.
+        """Whether the source is a folder of files, so that a row is identified by its number and
+        its file's name.
         """
         return bool(self.jobs[0].name)
 
     def chunks(self, *, for_writing: bool) -> Iterator[Chunk]:
-        """Yield all chunks of all files, with every row that will be released."""
+        """Yield the rows of all input files, in chunks."""
         subjects = self.hooks.subjects
         for job in self.jobs:
             for chunk in job.reader.chunks(for_writing):
@@ -159,8 +161,8 @@ def privatize_file(
     model: str | None = None,
     hooks: ReleaseHooks | None = None,
 ) -> PrivatizedFiles:
-    """Rewrite columns of a file or of all files in a folder. Write a record and the operator's
-    files next to the output.
+    """Rewrite the text columns of a file or of all files in a folder, and write a privacy record
+    and the operator's private files next to the output.
 
     Args:
         source: a file in JSON lines, CSV, TSV, text (each also compressed by gz, zst, bz2 or xz) or
@@ -224,7 +226,7 @@ def privatize_file(
 
 
 def _copy(work: Work, settings: Settings) -> PrivatizedFiles:
-    """Write the rows unchanged, as the baseline of a comparison."""
+    """Write the rows unchanged, as the baseline to which rewritten rows are compared."""
     n_texts = 0
     outputs = work.outputs
     with ExitStack() as stack:
@@ -242,7 +244,7 @@ def _copy(work: Work, settings: Settings) -> PrivatizedFiles:
 
 
 def _rewrite(work: Work, run: Run, checked: Checked) -> PrivatizedFiles:
-    """Rewrite the rows of a run into the outputs, and publish the outputs with their record."""
+    """Rewrite the input, and publish the outputs with their privacy record."""
     hooks = work.hooks
     outputs = work.outputs
     request = work.request
@@ -273,7 +275,9 @@ def _rewrite(work: Work, run: Run, checked: Checked) -> PrivatizedFiles:
 def _write_companions(
     work: Work, record: PrivacyRecord, operator: OperatorReport
 ) -> tuple[PrivacyRecord, OperatorReport]:
-    """Pass the hidden outputs to the judge, and write the record and the operator's report."""
+    """Let the release's checks examine the unpublished outputs, and write the privacy record and
+    the operator's report.
+    """
     outputs = work.outputs
     files = {name: outputs.companion(ending) for name, ending in OPERATOR_FILES.items()}
     hashes = {name: outputs.sha256(file) for name, file in files.items() if file in outputs.begun}
@@ -286,8 +290,8 @@ def _write_companions(
 
 
 def _deliver(work: Work, record: PrivacyRecord, publish: Callable[[], None]) -> None:
-    """Publish the outputs. The rows of a table are inserted first, in one transaction with a copy
-    of their record.
+    """Publish the outputs. If the output is a database table, first insert its rows and a copy of
+    the privacy record in one transaction.
 
     A table therefore never exists without its record, even if this process is killed. If a table
     cannot be written, nothing is left except the spent epsilon.
@@ -314,11 +318,11 @@ def _deliver(work: Work, record: PrivacyRecord, publish: Callable[[], None]) -> 
 def _destination(
     target: Path | str, request: FileRequest, is_stamped: bool
 ) -> tuple[Path | str | None, Path | None, DatabaseTable | None]:
-    """Return the output, the common beginning of the names of the record and of the operator's
-    files, and the table if the output is a table.
+    """Return where to write the output: its path, the common prefix of its companion files' paths,
+    and the database table if it is one.
 
     Args:
-        is_stamped: whether the name is marked because there is no guarantee.
+        is_stamped: whether the name of the output says that there is no guarantee.
     """
     if not is_address(target):
         if request.table is not None or request.if_exists != "fail":
@@ -376,14 +380,17 @@ def _hashes(work: Work) -> OutputHashes | None:
 
 
 class _Writers:
-    """The sink of files, which are written row by row.
+    """Writer of rewritten rows to the output files, one file at a time.
+
+    The writer also writes the token log (a row per token, with the text column and the file if
+    there are several), and a list of the rows that were withheld, if any.
 
     It writes the output files one after the other, so only one is open at a time. It also writes
     the token log, with the text column and the file of each token if there are several, and the
     list of withheld rows if there are any.
 
     Args:
-        settings: the settings of the rewriting; None writes no token log.
+        settings: the settings of the rewriting; None if no token log is written.
     """
 
     def __init__(self, work: Work, stack: ExitStack, settings: Settings | None) -> None:
@@ -415,8 +422,8 @@ class _Writers:
         )
 
     def write(self, chunk: Chunk, rewritten: RewrittenChunk) -> None:
-        """Write the rows that are not withheld, the log of their tokens, and the list of withheld
-        rows.
+        """Write the rows of a chunk that are not withheld, the log of their tokens, and the list of
+        withheld rows.
         """
         self.write_rows(chunk, rewritten.texts)
         tokens = rewritten.tokens
@@ -431,8 +438,8 @@ class _Writers:
             self._write_withheld(chunk)
 
     def write_rows(self, chunk: Chunk, texts: Texts) -> None:
-        """Write the selected rows of a chunk, with rewritten texts and without spans, because spans
-        count characters of the source.
+        """Write the selected rows of a chunk with their rewritten texts. The column of detected
+        spans is left empty, because spans are character offsets in the source.
         """
         if chunk.spans is not None:
             texts = [[*row, None] for row in texts]
@@ -463,8 +470,8 @@ class _Writers:
             )
 
     def formulas(self) -> tuple[int, int | None]:
-        """Return the number of fields that a spreadsheet would compute, and the row of the first of
-        these fields.
+        """Return the number of written fields that a spreadsheet would evaluate as formulas, and
+        the row of the first of these fields.
         """
         first = (
             writer.first_formula

@@ -1,5 +1,5 @@
-"""The inputs to read (files, folders, standard input, the rows of a query), and the paths of their
-outputs.
+"""Find the inputs to read (files, folders, standard input, the rows of a query), and the paths of
+their outputs.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ SMALL_FILE = 2**21
 
 
 def workers_for(request: FileRequest, n_bytes: int, model: Model) -> int:
-    """Return the number of processes for an input of ``n_bytes``."""
+    """Return the number of processes to use for an input of ``n_bytes`` bytes."""
     return request.workers or (1 if n_bytes < SMALL_FILE else model.configuration.machine.workers)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One table to rewrite.
+    """One table to rewrite: an input file and the output that it is written to.
 
     Attributes:
         out: the file to write; None for a stream.
@@ -64,13 +64,14 @@ class Job:
 def find_jobs(
     source: Path | str, target: Path | str | None, request: FileRequest, spool: Path
 ) -> Iterator[list[Job]]:
-    """Find the files to read and the files to write, and check that both can be opened.
+    """Find the files to read and the files to write, check that all of them can be opened, and
+    yield them as one list.
 
     Args:
         source: a file, a folder, the address of a database, or "-" for standard input.
         target: the file or folder to write, "-" for standard output, or None for a table of a
             database.
-        spool: the folder that stores standard input and rows of a database meanwhile.
+        spool: the folder that temporarily stores standard input or the rows of a database.
 
     Raises:
         RequestError: if a file cannot be opened; nothing is changed then.
@@ -105,8 +106,8 @@ def find_jobs(
 
 
 def is_a_folder(source: Path | str) -> bool:
-    """Return whether the source is a folder whose files are read under their own names. The code
-    that opens the folder reports any fault of the folder.
+    """Return whether the source is a folder whose files are read one by one. No error is raised
+    here if the folder cannot be opened.
     """
     with suppress(OSError):  # the name may be too long, or the storage may refuse the request
         return source != STDIN and not is_address(source) and as_path(source).is_dir()
@@ -114,10 +115,11 @@ def is_a_folder(source: Path | str) -> bool:
 
 
 def name_in(folder: Path | str, file: Path) -> str:
-    """Return the name of a file of a folder.
+    """Return the name of a file relative to its folder, as privacy records state it.
 
     Raises:
-        RequestError: if the name is not UTF-8. Records are UTF-8, and name the files of a folder.
+        RequestError: if the name is not UTF-8. Privacy records are UTF-8 and contain the names of
+            files.
     """
     # Links are followed, so the file may lie in another folder. Its name is the path at which it
     # was found.
@@ -132,7 +134,7 @@ def name_in(folder: Path | str, file: Path) -> str:
 
 @contextmanager
 def find_readers(source: Path | str, request: FileRequest, spool: Path) -> Iterator[list[Reader]]:
-    """Find the files to read. The arguments are those of ``find_jobs``.
+    """Find the files to read, and yield them as one list. The arguments are those of ``find_jobs``.
 
     Raises:
         RequestError: if the source cannot be read.
@@ -174,7 +176,7 @@ def find_readers(source: Path | str, request: FileRequest, spool: Path) -> Itera
 
 
 def _insisted(source: Source, request: FileRequest) -> Source:
-    """Return a file with the user's settings for its text, such as its encoding.
+    """Return an input file with the text settings that the user requested, such as its encoding.
 
     Raises:
         RequestError: if the format of the file has no such setting.
@@ -198,8 +200,8 @@ def _tell_dialect(remark: str) -> None:
 
 
 def _find_text_column(readers: Sequence[Reader]) -> None:
-    """Choose the column that could contain texts by its type and name, if all files have exactly
-    one such column.
+    """Choose the text column by type and name, if all files have exactly one column that could
+    contain texts.
 
     Raises:
         SeveralTextColumnsError: if there are several such columns.
@@ -225,11 +227,12 @@ def _find_text_column(readers: Sequence[Reader]) -> None:
 
 
 def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
-    """Tell the operator, before any epsilon is spent, which columns are published unchanged, and
+    """Warn the operator, before any epsilon is spent, which columns are published unchanged and
     which columns may identify the person of a row.
 
     Args:
-        readers: the readers of files that were checked, so that their columns are known.
+        readers: the readers of the input files, which were checked already, so that their columns
+            are known.
     """
     others = other_columns(readers)
     paths = dict.fromkeys(path for reader in readers for path in reader.table.paths)
@@ -248,7 +251,7 @@ def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
 
 
 def other_columns(readers: Sequence[Reader]) -> list[str]:
-    """Return the columns of checked files that are published unchanged."""
+    """Return the names of the columns that are published unchanged."""
     others = dict[str, None]()
     for reader in readers:
         if reader.source.format.has_columns:
@@ -259,8 +262,8 @@ def other_columns(readers: Sequence[Reader]) -> list[str]:
 
 
 def _named(columns: Iterable[str], readers: Sequence[Reader]) -> str:
-    """Return the names of columns for a message. A name of several words is replaced by the number
-    of its column, because the name may be a text if there is no header.
+    """Return column names as a list in words for a message. A name of several words is replaced by
+    the column's number, because without a header the "name" may be a text of the data.
     """
     every = _columns_of(readers)
     if all(map(is_name, every)):
@@ -272,7 +275,7 @@ def _named(columns: Iterable[str], readers: Sequence[Reader]) -> str:
 
 
 def _columns_of(readers: Sequence[Reader]) -> list[str]:
-    """Return the columns of all files."""
+    """Return the names of the columns of all files, without duplicates."""
     return list(dict.fromkeys(column for reader in readers for column in reader.table.columns))
 
 
@@ -303,8 +306,8 @@ def _spool_stdin(form: str, file: BinaryIO) -> Source:
 def _spool_rows(
     address: str, sql: str | None, file: BinaryIO
 ) -> tuple[Source, str, Mapping[str, str]]:
-    """Return the rows of a query, the engine of the query's database, and the engine's names for
-    the types of the columns.
+    """Run a query, write its rows to a temporary file, and return this file as a source, the name
+    of the database engine, and the engine's type of each column.
     """
     from lexveil.io.databases.base import QUERY, spool_query
 
@@ -339,8 +342,8 @@ def _target(target: Path | str, source: Path | None, form: Source) -> Path | Non
 
 @contextmanager
 def _names(out: Path) -> Iterator[None]:
-    """Turn the system's error about a path into a RequestError, if the system rejects the path or
-    this process may not look it up.
+    """Raise a RequestError, instead of an operating system error, if the path of an output is
+    rejected or may not be accessed.
     """
     if isinstance(out, ObjectPath) and out.is_bucket:
         raise RequestError(
@@ -381,8 +384,8 @@ def _check_folder(out: Path, source: Path) -> None:
 
 
 def _has_files(folder: Path) -> bool:
-    """Return whether a folder has files. Object storage keeps empty folders after failures, so
-    empty folders do not count.
+    """Return whether a folder contains any file. Object storage may keep empty folders after failed
+    uploads.
     """
     return any(
         entry.is_symlink() or not entry.is_dir() or _has_files(entry) for entry in folder.iterdir()
@@ -390,7 +393,7 @@ def _has_files(folder: Path) -> bool:
 
 
 def make_spool(folder: Path) -> None:
-    """Create the folder that stores files until they are uploaded or published."""
+    """Create the temporary folder that stores files until they are uploaded or published."""
     if is_of_user(folder):
         make_user_data()
     folder.mkdir(parents=True, exist_ok=True)
@@ -398,7 +401,7 @@ def make_spool(folder: Path) -> None:
 
 @contextmanager
 def _temporary(folder: Path) -> Iterator[BinaryIO]:
-    """Yield a temporary file without a name, which no other process can open."""
+    """Yield a temporary file without a name in ``folder``, so that no other process can open it."""
     make_spool(folder)
     with tempfile.TemporaryFile(dir=folder) as file:
         yield file

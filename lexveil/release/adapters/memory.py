@@ -51,17 +51,17 @@ SMALL_TABLE = 2**20  # characters below which worker processes cost more than th
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Privatized:
-    """The result of rewriting a column.
+    """The result of rewriting a column of texts in memory.
 
     Attributes:
         values: the rewritten values, with the type and in the order of the given values; None for a
             missing text, and for a text whose subject has too little budget left in the ledger.
-        token_log: the log of all tokens: row (from 1), position, class, epsilon, action; no source
-            word. The token log and ``operator`` are for the operator only, because the classes of
-            tokens are not protected.
+        token_log: the log of all tokens: row (from 1), position, class of token, epsilon, and
+            action (such as perturbed or kept); no source word. The token log and ``operator`` are
+            for the operator only, because the classes of tokens are not protected.
         record: the privacy record, which can be published with the values.
         operator: the report that compares source and output; as secret as the source.
-        measurement: the mechanism of the run, with its proven bound.
+        measurement: the mechanism that was run, with its proven privacy bound.
             ``measurement.bound(distances)`` bounds how well two neighbouring texts can be told
             apart if their tokens have these distances. The record's guarantee is generated from the
             measurement.
@@ -156,7 +156,9 @@ def privatize(
 
 
 def _instead(role: str) -> str:
-    """Return advice for an argument that names a column although the texts are not in a table."""
+    """Return advice for an error message, for an argument that names a column although the texts
+    are given as a list and not as a table.
+    """
     return (
         "remove the argument column"
         if role == "column"
@@ -166,8 +168,8 @@ def _instead(role: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Texts in memory, with the subject of each text and the spans found in each text, if the
-    caller gives these.
+    """A list of texts in memory, with the subject (the person whose budget is charged) and the
+    detected spans of each text, if the caller gives these.
     """
 
     texts: Sequence[Any]
@@ -186,8 +188,8 @@ def privatize_texts(
     charge_options: ChargeOptions | None = None,
     watch: Watch | None = None,
 ) -> Privatized:
-    """Rewrite a list of texts. The arguments are explained at ``privatize``, and the options of the
-    charge at ``open_charge``.
+    """Rewrite a list of texts after the request was checked. ``privatize`` explains the arguments,
+    and ``open_charge`` explains the options of the charge.
     """
     settings = checked.engine.settings
     model = checked.engine.model
@@ -218,20 +220,22 @@ def privatize_texts(
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """The sink of a column in memory. A withheld row has no text."""
+    """Collector of rewritten texts in memory. A row that is withheld gets None instead of a
+    text.
+    """
 
     texts: list[str | None]
     token_logs: list[pa.Table]
 
     def write(self, chunk: Chunk, rewritten: RewrittenChunk) -> None:
-        """Add the rows of a chunk."""
+        """Append the rewritten texts of a chunk of rows."""
         rows = zip(rewritten.texts, chunk.is_selected, strict=True)
         self.texts.extend(row[0] if keep else None for row, keep in rows)
         self.token_logs.append(rewritten.tokens)
 
 
 def whole_chunks(source: Texts) -> Iterator[Chunk]:
-    """Yield a list of texts as the chunks that the engine takes.
+    """Yield a list of texts in chunks of rows, after checking them.
 
     Raises:
         RequestError: if a value is not a text or is too long, or if the number of subjects or of
@@ -317,7 +321,7 @@ class Frame:
 
 
 def frame_of(values: Any) -> Frame | None:
-    """Return given values as a table, or None if the values are not a table.
+    """Wrap a table as a ``Frame``. Return None if the values are not a table.
 
     Raises:
         RequestError: if the values must first be converted to a table; the message says how.
@@ -376,8 +380,8 @@ def column_list(values: Any, name: str) -> list[Any]:
 
 
 def aligned(column: Any, values: Any, role: str) -> Any:
-    """Return a column in the order of the texts that it describes. If both have labels (pandas),
-    the order follows the labels; otherwise it stays.
+    """Return a column reordered to match the texts that it describes. If both are pandas objects
+    with an index, match them by the index; otherwise keep the order.
 
     Raises:
         RequestError: if the labels do not determine the text of each value.
@@ -405,7 +409,7 @@ def _has_labels(values: Any) -> bool:
 
 
 def column_like(values: Any, rewritten: list[str | None]) -> Any:
-    """Return rewritten texts as a column of the same kind as the given column."""
+    """Return rewritten texts as a column of the same type as the given column."""
     if isinstance(values, pa.ChunkedArray | pa.Array):
         array = _array(rewritten, values.type)
         return pa.chunked_array([array]) if isinstance(values, pa.ChunkedArray) else array
@@ -421,8 +425,10 @@ def column_like(values: Any, rewritten: list[str | None]) -> Any:
 
 
 def _polars_type(values: Any, rewritten: list[str | None]) -> Any:
-    """Return the Polars type of rewritten texts. It is the type of the source column if that type
-    can hold other texts, or if every text is withheld; otherwise it is String.
+    """Return the Polars data type for a column of rewritten texts.
+
+    It is the type of the source column if that type can hold arbitrary texts or if every text is
+    withheld, and otherwise String.
     """
     import polars as pl
 
@@ -438,7 +444,7 @@ def _array(rewritten: list[str | None], kind: pa.DataType) -> pa.Array:
 
 
 def _of_arrow(table: Any, *, takes_extensions: bool = False) -> Frame:
-    """Return a table of Arrow as a ``Frame``.
+    """Wrap an Arrow table as a ``Frame``.
 
     Args:
         takes_extensions: whether extension types are written as their storage types; otherwise they
@@ -538,10 +544,11 @@ def _of_relation(relation: Any) -> Frame:
 
 
 def _require_replacements(relation: Any) -> None:
-    """Check that a query of the relation's connection finds tables of Python.
+    """Check that the DuckDB connection of a relation can query Python objects by their variable
+    names.
 
     Raises:
-        RequestError: if the query does not find them.
+        RequestError: if the connection does not allow it.
     """
     import duckdb
 
@@ -559,7 +566,7 @@ def _require_replacements(relation: Any) -> None:
 
 
 def _quoted(column: str) -> str:
-    """Return a column's name in SQL."""
+    """Return a column's name as a quoted SQL identifier."""
     escaped = column.replace('"', '""')
     return f'"{escaped}"'
 
@@ -574,8 +581,9 @@ def _of_pandas(frame: Any) -> Frame:
 
 
 def _with_texts(frame: Any, column: Any, texts: list[str | None]) -> Any:
-    """Return a DataFrame of pandas with other texts, without attributes and without unused
-    categories. Ordered categories all stay, because they are the column's type.
+    """Return a copy of a pandas DataFrame with other texts in one column, without the frame's
+    ``attrs`` and without unused categories. All ordered categories stay, because they are part of
+    the column's type.
     """
     made = frame.copy(deep=False)
     made[column] = column_like(frame[column], texts)

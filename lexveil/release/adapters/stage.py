@@ -1,9 +1,9 @@
-"""Rewriting of the project's documents by their budget plans, for one cell of the grid of the stage
-``privatize``.
+"""Rewrite the project's documents with one mechanism, strategy and noise setting, for the pipeline
+stage ``privatize``.
 
 The noise comes from the seed in params.yaml, so that the run can be repeated. It is an experiment,
-and its record says so. A run of the stage is not a ``Run`` of ``lexveil.release.run``: the stage
-``plan_budgets`` has already counted the tokens and set the epsilon of each text, nothing is
+and its record says so. A run of the pipeline stage is not a ``Run`` of ``lexveil.release.run``: the
+stage ``plan_budgets`` has already counted the tokens and set the epsilon of each text, nothing is
 charged, and the workers may be workers of Dask. A run of the stage has the worker, the counts and
 the record in common with a ``Run``.
 """
@@ -74,10 +74,11 @@ TOKEN_LOG = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class BudgetPlan:
-    """The budgets of one strategy and base epsilon.
+    """The budgets of all texts for one strategy and one base epsilon, as planned before any noise
+    is drawn.
 
     Attributes:
-        epsilon: the epsilon of each token that spends epsilon, by text.
+        epsilon: for each text, the epsilon of each of its tokens that spends any epsilon.
         budgets: document budget B by data set.
         n_perturbed: number of tokens to be perturbed in all texts.
     """
@@ -88,7 +89,8 @@ class BudgetPlan:
 
     @classmethod
     def load(cls, mechanism: str, strategy: str, noise: NoiseSetting) -> BudgetPlan:
-        """Read the plan of a run that the stage plan_budgets wrote.
+        """Read the budget plan that the pipeline stage plan_budgets wrote for a mechanism, strategy
+        and noise setting.
 
         Raises:
             MissingArtifactError: if the plan was not made.
@@ -105,17 +107,17 @@ class BudgetPlan:
 
 @dataclass(frozen=True, slots=True)
 class StageRun:
-    """One run of the grid: the worker that rewrites its documents, and the epsilon that the
-    documents may spend.
+    """One experiment of the pipeline's grid (mechanism, strategy, noise): the worker that rewrites
+    the documents, and the epsilon that the documents may spend.
 
     Attributes:
-        engine: the engine of the run; None for the clean baseline.
+        engine: the rewriting engine; None for the baseline that leaves texts unchanged.
         worker: the worker that rewrites batches of documents.
-        machine: settings of the machine that rewrites batches.
+        machine: settings of the computer, such as its number of processes.
         budgets: the budget of a document by data set, for the record.
         n_perturbed: the number of tokens that the plan perturbs.
-        epsilon: the epsilon of each token that spends epsilon, by text; None if ``budget``
-            determines it.
+        epsilon: for each text, the epsilon of each of its tokens that spends any epsilon; None if
+            ``budget`` determines it.
         budget: the budget of each document; None if ``epsilon`` determines the epsilon of tokens.
     """
 
@@ -128,7 +130,8 @@ class StageRun:
     budget: DocumentBudget | None = None
 
     def batch(self, documents: pa.Table, first_row: int = 0) -> Batch:
-        """Return documents as a batch for a worker: the texts and their budgets.
+        """Return documents as a batch for a worker: the texts, with the epsilon that each may
+        spend.
 
         Raises:
             LexveilError: if the plan has no budget for a document.
@@ -159,8 +162,9 @@ class StageRun:
     def rewrite(
         self, documents: pa.Table
     ) -> Generator[tuple[pa.Table, RewrittenChunk], None, None]:
-        """Rewrite documents in order. Yield GROUP documents at a time with their rewritten texts,
-        so that the files do not depend on any other division.
+        """Rewrite documents in order, and yield them in groups of GROUP documents with their
+        rewritten texts. The group size is fixed, so that the written files do not depend on the
+        number of workers.
         """
         alone = self.machine == self.machine.alone()
         size = (
@@ -180,7 +184,7 @@ class StageRun:
         yield from merge_chunks(paired(partial(ordered_map, rewrite, where=self.machine), work()))
 
     def record(self, counts: RunCounts) -> PrivacyRecord:
-        """Return the privacy record of the run."""
+        """Return the privacy record of this experiment."""
         engine = self.engine
         settings = self.worker.settings
         made = dict[str, Any]()
@@ -195,7 +199,9 @@ class StageRun:
 
 
 def worker_of(engine: Engine, noise: NoiseSetting) -> BatchWorker:
-    """Return the worker of an engine for the documents of the project."""
+    """Return the worker that rewrites the project's documents with an engine and a noise
+    setting.
+    """
     return replace(
         engine.worker(FIELDS),
         column_keys=COLUMN_KEYS,
@@ -205,13 +211,14 @@ def worker_of(engine: Engine, noise: NoiseSetting) -> BatchWorker:
 
 
 def clean_run(model: Model) -> StageRun:
-    """Return the run of the clean baseline, which leaves all texts unchanged."""
+    """Return the baseline experiment that leaves all texts unchanged."""
     worker = BatchWorker(UNCHANGED, None, FIELDS, COLUMN_KEYS)
     return StageRun(None, worker, model.configuration.machine.alone())
 
 
 def planned_run(mechanism: str, strategy: str, noise: NoiseSetting, model: Model) -> StageRun:
-    """Return a run of the grid at a base epsilon or a level, according to its plan.
+    """Return an experiment of the grid at a base epsilon or a protection level, with the budgets
+    that were planned for it.
 
     Raises:
         MissingArtifactError: if the plan or an artifact of an earlier stage is missing.
@@ -248,8 +255,8 @@ def planned_run(mechanism: str, strategy: str, noise: NoiseSetting, model: Model
 
 
 def token_log(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
-    """Return the token log of some documents: the class, epsilon and action of each token, and no
-    source word.
+    """Return the token log of some documents: one row per token with its class, epsilon and action
+    (such as perturbed or kept), and no source word.
     """
     tokens = rewritten.tokens
     names = {
@@ -262,8 +269,8 @@ def token_log(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
 
 
 def private_documents(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
-    """Return a table of the documents with their rewritten texts and with the totals of their
-    tokens.
+    """Return a table of the documents with their rewritten texts, and with counts of their tokens
+    per document.
     """
     tokens = rewritten.tokens
     n = documents.num_rows
@@ -290,8 +297,8 @@ def private_documents(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Tabl
 
 
 def privatize_documents(mechanism: str, strategy: str, noise: NoiseSetting, out: Path) -> RunCounts:
-    """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``,
-    and return the counts.
+    """Rewrite all documents of the project in one experiment, write documents.parquet,
+    tokens.parquet, metrics.json and record.json into the folder ``out``, and return the counts.
     """
     model = Model.load(Path(), OWN)
     is_clean = mechanism == "none"
@@ -312,10 +319,11 @@ def privatize_documents(mechanism: str, strategy: str, noise: NoiseSetting, out:
 
 
 def write_outputs(run: StageRun, documents: pa.Table, what: str, out: Path) -> RunCounts:
-    """Write the outputs of a run for some documents into folder ``out``, and return the counts.
+    """Rewrite documents, write the output files of the experiment into the folder ``out``, and
+    return the counts.
 
     Args:
-        what: the name of the run, for its progress.
+        what: the name of the experiment in progress messages.
     """
     tally = Tally()
     progress = Progress(what, documents.num_rows, "documents")

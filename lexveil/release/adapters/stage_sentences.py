@@ -1,8 +1,8 @@
-"""Rewriting of the project's documents as sentences of its bank, for one level of the stage
-``privatize_sentences``.
+"""Rewrite the project's documents by replacing them with sentences of a public sentence bank, for
+one protection level of the pipeline stage ``privatize_sentences``.
 
-As in other runs of the grid, the noise comes from the seed in params.yaml. There is no plan of
-budgets, because every text gets the same number of sentences with the same epsilon.
+The noise comes from the seed in params.yaml. There is no plan of budgets, because every text gets
+the same number of sentences with the same epsilon.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from lexveil.release.settings import document_budget, resolve_settings
 def sentence_run(
     mechanism: str, level: NoiseSetting, model: Model, documents: pa.Table
 ) -> StageRun:
-    """Return a run of strategy S5 at a level of protection."""
+    """Return an experiment that replaces texts by sentences of a sentence bank (strategy S5) at a
+    protection level.
+    """
     asked = {
         "mechanism": mechanism,
         "strategy": SENTENCES,
@@ -49,8 +51,9 @@ def sentence_run(
 
 
 def privatize_as_sentences(mechanism: str, level: NoiseSetting, out: Path) -> RunCounts:
-    """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``,
-    and return the counts.
+    """Replace all documents of the project by sentences of the sentence bank, write
+    documents.parquet, tokens.parquet, metrics.json and record.json into the folder ``out``, and
+    return the counts.
     """
     documents = load_documents()
     run = sentence_run(mechanism, level, Model.load(Path(), OWN), documents)

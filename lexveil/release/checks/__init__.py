@@ -1,1 +1,3 @@
-"""Expectations on a release, and the Data Docs with their results."""
+"""Data checks of a release with Great Expectations, and HTML pages ("Data Docs") with their
+results.
+"""

@@ -1,5 +1,5 @@
-"""Folder of the Data Docs: HTML pages with the result of each expectation. The pages load nothing
-from the network.
+"""Folder of Data Docs: HTML pages with the result of each expectation (data check). The pages load
+nothing from the network.
 
 Data Docs contain times, so they are not an output of the graph.
 """
@@ -24,12 +24,13 @@ RESULTS = "results.json"
 
 @dataclass(frozen=True, slots=True)
 class DataDocs:
-    """A folder with one folder per validation, and an index of all validations."""
+    """A folder of HTML pages with one subfolder per validation, and an index of all validations."""
 
     root: Path
 
     def put(self, validation: Mapping[str, Any]) -> str:
-        """Write the results of a validation, update the index, and return the page.
+        """Write the results of a validation as an HTML page, update the index, and return the path
+        of the page.
 
         Args:
             validation: ``name`` (its slashes become folders), ``success``, ``run_time``,
@@ -52,8 +53,8 @@ class DataDocs:
         return page
 
     def forget(self, name: str) -> None:
-        """Remove the pages of earlier validations below ``name``, so that no page outlives the
-        artifact that it describes.
+        """Remove the pages of earlier validations whose names begin with the folder ``name``, so
+        that no page outlives the data that it describes.
         """
         shutil.rmtree(self.root / name, ignore_errors=True)
 

@@ -1,5 +1,8 @@
-"""Expectations for a release. One suite validates the source before any noise, and another
-validates the output as an observer would see it.
+"""Data checks for a release. One suite of expectations validates the source before any noise, and
+another validates the output as an observer would see it.
+
+To reject an output after the noise was drawn is to select among draws, so that decision must not
+depend on private values.
 
 To withdraw an output after the noise is to select among draws, so no private value may influence
 that decision. The suite for outputs therefore reads sql/release/documents.sql, one row per
@@ -90,12 +93,12 @@ PERSONAL_RULES = tuple(
 
 
 def source_suite(min_coverage: float | None, max_unprotected: float | None) -> gx.ExpectationSuite:
-    """Return the suite for the counts of the source, which has one row. It runs before any noise is
-    drawn.
+    """Return the suite of checks on the counts of the source, a frame with one row. The suite runs
+    before any noise is drawn.
 
     Args:
-        min_coverage: smallest share of words that the vocabulary must have, in [0, 1]; None for no
-            limit.
+        min_coverage: smallest allowed share of the words that are in the vocabulary, in [0, 1];
+            None for no limit.
         max_unprotected: largest share of unprotected tokens, in [0, 1]; None for no limit.
     """
     rules: list[gxe.Expectation] = [

@@ -1,4 +1,4 @@
-"""Suites of Great Expectations, with messages that state what is wrong, where, and what to do.
+"""Suites of Great Expectations with messages that state what is wrong, where, and what to do.
 
 An expectation has a sentence that should hold (``description``) for Data Docs. Its ``meta`` has a
 ``fault``, the message if the sentence does not hold, and may have a ``way_out``, the advice. Both
@@ -31,7 +31,7 @@ def suite_of(
     """Return a suite of ``expectations``, with one more expectation: every column that they judge
     has a value in every row.
 
-    Without this expectation a missing number would pass, because expectations about values skip
+    Without that expectation a missing number would pass, because expectations about values skip
     null.
 
     Args:
@@ -70,19 +70,19 @@ def zero(
 
 
 def with_missing(frame: pd.DataFrame, expectations: Sequence[Expectation]) -> pd.DataFrame:
-    """Return ``frame`` with a column that counts, for each row, the judged columns without a
-    value.
+    """Return ``frame`` with an additional column: for each row, the number of missing values in the
+    columns that the expectations check.
     """
     return frame.assign(**{MISSING: frame[all_judged(expectations)].isna().sum(axis=1)})
 
 
 def all_judged(expectations: Sequence[Expectation]) -> list[str]:
-    """Return the columns of a frame that at least one expectation judges."""
+    """Return the columns of a frame that at least one expectation checks."""
     return sorted({column for each in expectations for column in judged(each)} - {MISSING})
 
 
 def judged(expectation: Expectation) -> list[str]:
-    """Return the columns that an expectation judges. The list is empty for an expectation about the
+    """Return the columns that an expectation checks. The list is empty for an expectation about the
     whole table.
     """
     if isinstance(expectation, gxe.ExpectCompoundColumnsToBeUnique):

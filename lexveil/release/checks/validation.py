@@ -1,5 +1,5 @@
-"""Validation of a frame by a Great Expectations suite. The result is a record for DVC and Data
-Docs, or a failed check.
+"""Validation of a data frame by a Great Expectations suite. The result is a record for DVC and an
+HTML page, or an error if a check fails.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Verdict:
     page: str = ""
 
     def record(self, summary: Mapping[str, Any]) -> dict[str, object]:
-        """Return the record for DVC. It has no time, no run id and no path, so the same numbers
-        give the same bytes.
+        """Return the validation's result as a dictionary for DVC. The dictionary has no time, no
+        run id and no path, so the same numbers give the same bytes.
         """
         expectations = [asdict(expectation) for expectation in self.expectations]
         return {
@@ -140,8 +140,8 @@ def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: D
 
 
 def merge(name: str, verdicts: Sequence[Verdict]) -> Verdict:
-    """Merge verdicts over frames of the same kind. The numbers of checked values are added for each
-    expectation.
+    """Merge the results of one suite on several frames into one result. The numbers of checked
+    values are added for each expectation.
     """
     total: dict[tuple[str, str | None], ExpectationResult] = {}
     for result in (result for verdict in verdicts for result in verdict.expectations):
@@ -176,7 +176,7 @@ def _config(outcome: ExpectationValidationResult) -> Any:
 
 
 def _says(rule: Expectation) -> str:
-    """Return the sentence of an expectation for Data Docs, with the limits of its values."""
+    """Return a sentence that describes an expectation and its limits, for Data Docs."""
     limits = _limits(rule)
     if not limits or not _is_of_values(rule):
         return str(rule.description)
@@ -213,7 +213,7 @@ def _fault(
     outcome: ExpectationValidationResult,
     frame: pd.DataFrame,
 ) -> str:
-    """Return the message about a violated expectation, with advice."""
+    """Return the error message for a violated expectation, with advice."""
     # The fault message is about the expectation itself, or about each number that it needed.
     info = outcome.exception_info or {}
     if any(
@@ -235,8 +235,8 @@ def _fault(
 
 
 def _furthest(result: ExpectationResult, frame: pd.DataFrame) -> dict[str, object]:
-    """Return the columns of the row that is furthest beyond a limit, with its value and the limit.
-    The result is empty for expectations without limits.
+    """Return the row that is furthest beyond a limit, as a dictionary of its columns, with the
+    violating value and the limit. The result is empty for expectations without limits.
     """
     if not result.limits or result.column is None or frame.empty:
         return {}

@@ -1,10 +1,11 @@
-"""Parts: the files in which a table that was rewritten on a cluster is published.
+"""Division of an output table that was rewritten on a cluster into the files ("parts") that are
+published.
 
-An engine divides its input by the bytes of the source, and reads larger files first. Parts of an
-output that were divided and ordered likewise would disclose how long source texts are. Therefore
-every written row gets a random number, and the numbers alone determine the part of a row and its
-position in the part. The number of parts follows from the rows and the bytes of text that are
-written (docs/proofs/distributed.md).
+An engine divides its input by the bytes of the source, and reads larger files first. Output files
+that were divided and ordered likewise would disclose how long source texts are. Therefore every
+written row gets a random number, and the numbers alone determine the part of a row and its position
+in the part. The number of parts follows from the rows and the bytes of text that are written
+(docs/proofs/distributed.md).
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ NOT_COPIED = (
 
 
 def part_count(totals: RunTotals) -> int:
-    """Return the number of parts of an output table, at least one. It depends on the rewritten rows
-    alone.
+    """Return the number of files into which an output table is divided, at least one. The number
+    depends on the rewritten rows alone.
     """
     by_rows = -(-(totals.rows - totals.withheld) // PART_ROWS)
     by_bytes = -(-totals.bytes_written // PART_BYTES)
@@ -46,26 +47,26 @@ def part_count(totals: RunTotals) -> int:
 
 
 def order_column() -> str:
-    """Return a name for the column of random numbers that no column of a table has."""
+    """Return a random name for the column of random numbers, which no column of a table has."""
     return f"order_{secrets.token_hex(8)}"
 
 
 def random_numbers(batch: pa.RecordBatch) -> Int64:
-    """Return whole numbers from 0 to ``LIMIT``, drawn from the operating system, (n_rows,). The
-    numbers do not depend on the rows.
+    """Return one random whole number from 0 to ``LIMIT`` for each row, shape (n_rows,), drawn from
+    the operating system. The numbers do not depend on the content of the rows.
     """
     drawn = np.frombuffer(secrets.token_bytes(8 * batch.num_rows), np.uint64)
     return (drawn >> np.uint64(1)).astype(np.int64)
 
 
 def with_order(batch: pa.RecordBatch, order: str) -> pa.RecordBatch:
-    """Return rewritten rows with a further column, ``order``, of random numbers."""
+    """Return rewritten rows with an additional column of random numbers, named ``order``."""
     numbers = pa.array(random_numbers(batch), pa.int64())
     return batch.append_column(order, numbers)
 
 
 def require_all(n_rows: int, totals: RunTotals) -> None:
-    """Check that the parts have every written row, each row once.
+    """Check that the output files contain every written row exactly once, by the number of rows.
 
     Raises:
         LexveilError: if there are more or fewer rows.
@@ -75,22 +76,22 @@ def require_all(n_rows: int, totals: RunTotals) -> None:
 
 
 def ranges(n_parts: int) -> list[tuple[int, int]]:
-    """Return the range of random numbers of each part: the first number, and the number after the
-    last.
+    """Return the range of random numbers that belongs to each output file: the first number, and
+    the number after the last.
     """
     bounds = [part * LIMIT // n_parts for part in range(n_parts + 1)]
     return list(itertools.pairwise(bounds))
 
 
 def write_undivided(batch: pa.RecordBatch, order: str, file: Path) -> None:
-    """Write rows with their random numbers into a file that will be divided later."""
+    """Write rows with their random numbers into an intermediate file that will be divided later."""
     numbered = pa.Table.from_batches([with_order(batch, order)])
     pq.write_table(_bare(numbered.sort_by(order)), file, row_group_size=GROUP_ROWS, **PARQUET)
 
 
 def write_part(files: Sequence[Path], order: str, numbers: tuple[int, int], out: Path) -> int:
-    """Write one part of the output: the rows from all files of workers whose numbers lie in a
-    range, sorted by number. Return the number of rows in the part.
+    """Write one output file: collect the rows of all intermediate files whose random numbers lie in
+    a range, and sort them by number. Return the number of rows.
     """
     first, stop = numbers
     chosen = (pc.field(order) >= first) & (pc.field(order) <= stop - 1)
@@ -101,8 +102,8 @@ def write_part(files: Sequence[Path], order: str, numbers: tuple[int, int], out:
 
 
 def _bare(table: pa.Table) -> pa.Table:
-    """Return a copy of a table in memory, without metadata. Its dictionaries have the order of the
-    rows.
+    """Return a copy of an Arrow table without metadata, with dictionary values in the order of
+    their first rows.
     """
     schema = pa.schema([bare_field(field) for field in table.schema])
     columns = [

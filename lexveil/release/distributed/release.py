@@ -1,9 +1,9 @@
-"""The driver of a release on a cluster, with the steps count, reserve, rewrite, publish and commit.
+"""The driver of a release on a cluster, which counts, reserves, rewrites, publishes and commits.
 
 The driver charges the ledger before any worker draws noise. An engine implements a ``Cluster``. The
 promises that it must keep are in docs/proofs/distributed.md. Workers of the engine make both
-passes, in other processes that may try a task again. So the driver's ``Run`` reads no row: it has
-the budget, the facts for the ledger, the outcome and the operator's report.
+passes, in other processes that may try a task again. So the driver's ``Run`` object reads no row,
+and only holds the budget, the results and the facts for ledger and reports.
 """
 
 from __future__ import annotations
@@ -45,39 +45,38 @@ HIDDEN = ".lexveil-"
 
 
 class Cluster(Protocol):
-    """The work of an engine such as Spark or Ray for a release. Each engine raises the errors of
-    its workers in its own form.
+    """Interface to a cluster engine, such as Spark or Ray, that does the work of a release. Each
+    engine raises the errors of its workers in its own form.
     """
 
     def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
-        """Choose the name of a hidden folder for the unpublished output, and remove hidden folders
-        of drivers that were killed.
+        """Choose a hidden folder for the unpublished output, and remove hidden folders that killed
+        drivers left behind.
         """
         ...
 
     def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
-        """Apply ``Rewriter.count`` to all rows, and add up the results by subject in the engine.
-        The engine may evaluate the count several times.
+        """Apply ``Rewriter.count`` to all rows, and yield the counts added up by subject. The
+        engine may evaluate the count several times.
         """
         ...
 
     def rewrite(self, rewriter: Rewriter) -> RunTotals:
-        """Apply ``Rewriter.rewrite`` to all rows, once, and write the result to an output that is
-        still hidden.
+        """Apply ``Rewriter.rewrite`` to all rows, once, write the result to a hidden output, and
+        return the totals.
 
         If there are several attempts of a task, the output and the totals of one attempt are used.
         """
         ...
 
     def cut(self, totals: RunTotals) -> None:
-        """Divide the hidden output into the files that are published, by
-        ``lexveil.release.distributed.parts``, because the files must not disclose how the source
-        was divided.
+        """Divide the hidden output into the files that are published, in a random order that does
+        not disclose how the source was divided.
         """
         ...
 
     def publish(self, record: PrivacyRecord) -> None:
-        """Publish the divided output. Its record appears first, and then its parts."""
+        """Publish the divided output. Its privacy record appears first, and then its files."""
         ...
 
     def discard(self) -> None:
@@ -89,7 +88,7 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReleasedTable:
-    """The results of a published release that the driver knows.
+    """The result of a published release on a cluster.
 
     Attributes:
         record: the privacy record, which is next to the table.
@@ -103,7 +102,7 @@ class ReleasedTable:
 def release_table(
     checked: Checked, rewriter: Rewriter, cluster: Cluster, on_exhausted: OnExhausted | None = None
 ) -> ReleasedTable:
-    """Release a table by one transaction of the ledger and one output of the engine.
+    """Release a table on a cluster, with one transaction of the budget ledger.
 
     Raises:
         RequestError: if a row or a worker is not valid, or the ledger refuses; nothing is spent
@@ -160,8 +159,8 @@ def release_table(
 
 
 def _is_left(release: Transaction, name: str) -> bool:
-    """Return whether a folder has the name of a hidden folder of a release that has ended according
-    to this ledger.
+    """Return whether a folder was left behind by a release that has ended according to the
+    ledger.
     """
     return name.startswith(HIDDEN) and release.knows_ended(name.removeprefix(HIDDEN))
 
@@ -169,8 +168,8 @@ def _is_left(release: Transaction, name: str) -> bool:
 def _read(
     batches: Iterable[pa.RecordBatch], rewriter: Rewriter, counted: RunTotals
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the costs that the first pass computed, in the columns that the ledger takes, and add
-    their totals to ``counted``.
+    """Yield the cost of each subject in the columns that the ledger takes, and add the totals to
+    ``counted``.
     """
     for batch in batches:
         counted.check += rewriter.check(
@@ -182,7 +181,7 @@ def _read(
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Describe an engine's error in one line, without the engine's own message, because that
+    """Replace an engine's error by a one-line error without the engine's own message, because that
     message may quote values.
 
     Raises:

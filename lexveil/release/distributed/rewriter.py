@@ -67,15 +67,16 @@ Hashes = npt.NDArray[np.uint64]
 
 
 class WorkerError(Exception):
-    """An error of a worker, in a form that may appear in an engine's logs and that the driver
-    recognizes.
+    """An error on a worker of a cluster, in a form that is safe in the engine's logs and that the
+    driver recognizes.
     """
 
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Format an error so that ``told`` can find the message in an engine's report. If the error is
-    not one of Lexveil, the text has only the error's type and place.
+    """Convert any error in the block to a ``WorkerError`` whose message ``told`` can find in an
+    engine's report. For an error that is not one of Lexveil, the message has only the error's type
+    and place.
 
     Raises:
         WorkerError: in place of any exception.
@@ -96,8 +97,8 @@ def reported() -> Iterator[None]:
 
 
 def told(error: BaseException) -> LexveilError | None:
-    """Return the error of Lexveil that caused an engine's error, or None if there is no such cause.
-    A cause is an error that a worker raised, or the lack of Lexveil on a worker.
+    """Return the Lexveil error that caused an engine's error, or None if the cause is another. The
+    absence of Lexveil on a worker also counts as such a cause.
     """
     if (said := SAID.search(str(error))) is not None:
         return (RequestError if said[1] == "2" else LexveilError)(said[2])
@@ -111,19 +112,19 @@ def told(error: BaseException) -> LexveilError | None:
 
 @cache
 def build() -> str:
-    """Return the versions of the code, of Python and of NumPy, which must be equal in the driver
-    and in every worker.
+    """Return the versions of Lexveil's code, of Python and of NumPy, which must be equal in the
+    driver and in every worker.
     """
     python = ".".join(platform.python_version_tuple()[:2])
     return f"Lexveil {version()} ({library_hash()[:12]}), Python {python}, NumPy {np.__version__}"
 
 
 class RunTotals:
-    """The totals that the second pass adds up, batch by batch. They hold no text.
+    """The totals of a rewriting job on a cluster, added up batch by batch. They hold no text.
 
     Attributes:
-        check: the sum over all rows of their nano-epsilon times the hash of their subject. A pass
-            that reads other rows than were counted has another sum.
+        check: checksum: the sum over all rows of nano-epsilon times the hash of the subject. It
+            shows if the second pass reads other rows than the first pass counted.
         tokens: the number of tokens that will be perturbed, according to the first pass.
         rows, withheld: the number of rows that were read, and of rows that were withheld.
         bytes_written: the number of bytes of the rewritten texts, in UTF-8.
@@ -146,7 +147,12 @@ class RunTotals:
 
 @dataclass(frozen=True, repr=False)
 class Rewriter:
-    """Object that counts and rewrites the batches of one release, in any process.
+    """The functions that count and rewrite the Arrow batches of one release, in any process of a
+    cluster.
+
+    The object is pickled without vectors, texts and random generator. Noise is drawn from the
+    worker's own operating system, with a new key in every call of ``rewrite``, so that no two
+    attempts of a task share a key.
 
     It is pickled without vectors, text and generator. Noise is drawn from the worker's own
     operating system, with a new key in every call of ``rewrite``, so that no two attempts of a task
@@ -157,14 +163,15 @@ class Rewriter:
         columns: the text columns.
         subject_column: the column that names the subject of a row; None if each text is its own
             subject.
-        model: the name and the hash of the model, with its purposes.
+        model: the name and the hash of the model, with its purposes (scales such as sentiment that
+            its metric preserves).
         model_folder: the folder where each worker has the model; None if the model is installed.
         mechanisms: the parameters of mechanisms.
         made_with: the SHA-256 of the artifacts that determine the output.
         key: a key of this release alone, for hashes of subjects; it draws no noise.
         withheld: sorted hashes of the subjects whose rows are withheld.
-        tokens: the number of tokens that will be perturbed, from which workers choose the lists to
-            compute.
+        tokens: the number of tokens that will be perturbed; workers precompute neighbour lists only
+            if this number is large.
         others: the columns that are published unchanged.
     """
 
@@ -190,7 +197,7 @@ class Rewriter:
         subject_column: str | None,
         model_folder: str | None = None,
     ) -> Rewriter:
-        """Return the rewriter of tables that have this schema.
+        """Create the rewriter for tables of a schema.
 
         Raises:
             RequestError: if a column is missing or has a wrong type, or if workers could not
@@ -226,7 +233,9 @@ class Rewriter:
         return _opened, (build(), pickle.dumps(values))
 
     def without(self, subjects: Iterator[Sequence[str]], tokens: int) -> Rewriter:
-        """Return the rewriter for the second pass, which leaves out the rows of these subjects."""
+        """Return the rewriter for the second pass, which withholds the rows of the given
+        subjects.
+        """
         hashes = [self.hashes(keys) for keys in subjects]
         return replace(
             self, withheld=np.unique(np.concatenate([self.withheld, *hashes])), tokens=tokens
@@ -240,13 +249,15 @@ class Rewriter:
         return np.frombuffer(b"".join(keyed), np.uint64)
 
     def check(self, subjects: Sequence[str], nano: Int64) -> int:
-        """Return the number that these rows or subjects add to ``RunTotals.check``."""
+        """Return the checksum of these rows or subjects, the number that they add to
+        ``RunTotals.check``.
+        """
         return sum(map(mul, self.hashes(subjects).tolist(), nano.tolist()))
 
     @reported()
     def count(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Count the epsilon and the tokens of each subject of a batch, in the columns ``COUNTED``.
-        No noise is drawn.
+        """Return the epsilon and the number of tokens of each subject in a batch, in the columns
+        ``COUNTED``. No noise is drawn.
 
         Raises:
             WorkerError: if a text or a subject is not valid, or this process has another model.
@@ -261,7 +272,8 @@ class Rewriter:
 
     @reported()
     def rewrite(self, batch: pa.RecordBatch, totals: RunTotals) -> pa.RecordBatch:
-        """Return the charged rows, with rewritten texts and all other columns unchanged.
+        """Return the rows that are not withheld, with rewritten texts and all other columns
+        unchanged.
 
         Args:
             totals: the totals of this attempt of a task alone, to which the results are added.
@@ -298,7 +310,7 @@ class Rewriter:
         return next(merge_chunks(zip(marks, rewritten, strict=True)))[1]
 
     def _count(self, texts: ArrowRows) -> tuple[Int64, Int64]:
-        """Return the cost of each row in nano-epsilon, and its number of tokens that spend
+        """Return the cost of each row in nano-epsilon, and the number of its tokens that spend
         epsilon.
         """
         engine = self._engine()
@@ -320,7 +332,7 @@ class Rewriter:
         return costs(spent, self.budget.total or 1.0), tokens
 
     def _read(self, batch: pa.RecordBatch) -> tuple[ArrowRows, list[str]]:
-        """Return the texts of each row, and the key of its subject."""
+        """Return the texts of each row, and the key of the row's subject."""
         columns = [_checked_texts(batch.column(column), column) for column in self.columns]
         if self.settings.empties_scripts:
             columns = [
@@ -332,8 +344,8 @@ class Rewriter:
         return texts, _subjects(batch.column(self.subject_column), self.subject_column)
 
     def _engine(self) -> Engine:
-        """Return the engine that this process has loaded for this release, with the near-word lists
-        whose cost pays off.
+        """Return the rewriting engine that this process has loaded, with precomputed neighbour
+        lists if there are enough tokens to make them worthwhile.
         """
         engine, has_lists = _LOADED.get(self.key, (None, False))
         if engine is None:
@@ -384,8 +396,8 @@ def _opened(of_driver: str, values: bytes) -> Rewriter:
 
 
 def _for_workers(settings: Settings) -> Settings:
-    """Return the settings with the absolute path of a bank, which every worker must be able to
-    read. The packaged bank is on every worker.
+    """Return the settings for cluster workers, with the absolute path of the sentence bank, which
+    every worker must be able to read. The packaged sentence bank needs no path.
 
     Raises:
         RequestError: if no bank is named, because workers have no project.
@@ -429,7 +441,7 @@ def _check_columns(schema: pa.Schema, columns: Sequence[str], subject_column: st
 
 
 def _checked_texts(column: pa.Array, called: str) -> pa.LargeStringArray:
-    """Check a column of texts for values that a later step cannot store, and return it."""
+    """Check that every text of a column can be stored, and return the column."""
     texts = column.cast(pa.large_string())
     try:
         texts.validate(full=True)

@@ -1,4 +1,5 @@
-"""Engine of rewriting, on arrays: plan, draws, token log.
+"""Engine that rewrites texts, working on arrays: it plans the action for each token, draws the
+noise, and logs the tokens.
 
 An ``engine.Engine`` prepares the mechanism and the lexicon from settings and a model, and states
 the proven guarantee. ``engine.WordEngine`` replaces words, and ``sentences.SentenceEngine`` writes

@@ -1,5 +1,5 @@
-"""Documents on their way to a worker and back: their texts, the keys of their noise, and their
-results.
+"""Data types for documents on their way to a worker and back: their texts, the keys of their noise,
+and their results.
 
 A ``Chunk`` of rows becomes a ``Batch`` of texts. A worker rewrites a batch to a ``Rewritten``, and
 returns a ``RewrittenChunk``.
@@ -60,8 +60,11 @@ TOKEN_LOG = pa.schema(
 
 
 def token_log_schema(n_columns: int, settings: Settings) -> pa.Schema:
-    """Return the columns of the token log of a user's rows. The log has no output words. It has the
-    text column if there are several.
+    """Return the schema of the token log of a user's rows.
+
+    The log has no output words. It has the text column if there are several, the class of each
+    token if classes have different shares of the budget, and the type of each match if there are
+    detectors.
 
     If classes of tokens have shares of their own, the log has the class of each token. If there are
     detectors, it has the type of each match.
@@ -87,19 +90,19 @@ def token_log_schema(n_columns: int, settings: Settings) -> pa.Schema:
 
 @dataclass(frozen=True, repr=False)
 class Batch:
-    """Consecutive documents for a worker. A batch holds source text, but the worker's results do
-    not.
+    """Consecutive documents that a worker rewrites together. A batch holds source text, but the
+    worker's results do not.
 
     Attributes:
         rows: the texts of each document.
         keys: (n_documents,) the key that names each document in the run, and determines the
             document's noise in a seeded run.
         first_row: the number of the first document in the token log.
-        part_epsilon: (n_texts,) the epsilon of each token that spends epsilon, from a plan, which
-            has no shares of classes; None if the engine divides the document budget.
-        for_ledger: whether the worker that counts the batch also computes the keys of the rows from
-            their texts.
-        given: spans that the documents brought with them; None if there are none.
+        part_epsilon: (n_texts,) for each text, the planned epsilon of each of its tokens that
+            spends any; None if the engine divides the document budget.
+        for_ledger: whether the worker that counts the batch also computes the ledger key of each
+            row from its texts.
+        given: the detected spans that the user supplied with the documents; None if there are none.
         widths: number of texts per row of each text column, as in ``Chunk``.
     """
 
@@ -116,7 +119,7 @@ class Batch:
 
     @cached_property
     def arrow(self) -> ArrowRows:
-        """The texts as columns."""
+        """The texts as Arrow columns."""
         return arrow_rows(self.rows)
 
     @cached_property
@@ -137,7 +140,7 @@ class Batch:
 
     @property
     def column(self) -> npt.NDArray[np.int16]:
-        """(n_texts,) the number of the text column of each text."""
+        """(n_texts,) the number of the text column that each text comes from."""
         return self._places[0]
 
     @property
@@ -156,7 +159,9 @@ class Batch:
 
     @property
     def given_spans(self) -> list[tuple[int, Span]]:
-        """The spans that the documents brought with them, each with the number of its text."""
+        """The detected spans that the user supplied with the documents, each with the number of its
+        text.
+        """
         cells = zip(self.document.tolist(), self.column.tolist(), strict=True)
         number = {cell: text for text, cell in enumerate(cells)} if self.given else {}
         return [
@@ -168,11 +173,11 @@ class Batch:
 
     @property
     def text_keys(self) -> list[str]:
-        """The keys of the documents, computed from their texts."""
+        """The keys that identify the documents in the budget ledger, computed from their texts."""
         return keys_of_columns(self.arrow.columns)
 
     def with_texts(self, texts: Strings) -> ArrowRows:
-        """Return the rows of the same documents with other texts."""
+        """Return the same documents with other texts, as Arrow columns."""
         columns = []
         for column in range(len(self.arrow.columns)):
             of_column = np.flatnonzero(self._flat[2] == column)
@@ -185,7 +190,9 @@ class Batch:
         return ArrowRows(columns)
 
     def parts(self, size: int) -> list[Batch]:
-        """Cut the batch into batches of about ``size`` characters. The documents stay in order."""
+        """Split the batch into batches of about ``size`` characters. The documents stay in
+        order.
+        """
         ends = np.cumsum(
             np.sum([np.diff(letters_of(column)[1]) for column in self.arrow.columns], axis=0)
         )
@@ -208,7 +215,7 @@ class Batch:
 
 @dataclass(frozen=True, repr=False)
 class Rewritten:
-    """A batch of rewritten texts, with the action on each of their n tokens.
+    """The result of rewriting a batch of texts, with the action on each of its n tokens.
 
     Attributes:
         encoded: the source's tokens. They hold source text and must not leave the process.
@@ -216,13 +223,13 @@ class Rewritten:
         texts: the rewritten texts.
         token_epsilon: (n,) the epsilon spent on each token. It is 0 for a token that is not
             perturbed, or that takes the replacement of an earlier equal token.
-        rows: (n,) row of the output token in the embedding; -1 if it is kept, dropped or in
+        rows: (n,) row of the output token in the embedding; -1 if the token is kept, dropped or in
             ``written``.
-        out_words: (n,) number of words in the output token; 0 if it is dropped.
+        out_words: (n,) number of words in the output token; 0 if the token is dropped.
         written: the texts that replace the tokens that a detector found, by the number of the
             token.
-        n_in_bank: the number of sentences of the source that the bank contains; None if words are
-            replaced.
+        n_in_bank: the number of sentences of the source that the sentence bank contains; None if
+            words are replaced.
     """
 
     encoded: Encoded
@@ -236,18 +243,20 @@ class Rewritten:
 
     @property
     def action(self) -> Codes:
-        """The ``Action`` on each token, (n,)."""
+        """The action on each token, such as perturbed, kept or dropped, shape (n,)."""
         return self.plan.action
 
     def per_text(
         self, values: npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.bool_]
     ) -> Floats:
-        """Sum a value per token over each text, shape (n_texts,)."""
+        """Sum values per token over each text, shape (n_texts,)."""
         summed = np.bincount(self.encoded.text_of, weights=values, minlength=self.encoded.n_texts)
         return summed.astype(np.float64)  # integers if there is no token at all
 
     def changes(self, texts: Sequence[str], lexicon: Lexicon) -> list[TextChanges]:
-        """Return the change of each token of the source texts."""
+        """Return the change of each token of the source texts: its source, and the words that
+        replace it.
+        """
         return changes_of(
             self.encoded, texts, self.texts, self.action, self.rows, lexicon, self.written
         )
@@ -255,7 +264,7 @@ class Rewritten:
     def token_log(
         self, names: Sequence[str], row: Ids, column: npt.NDArray[np.int16], titles: Sequence[str]
     ) -> pa.Table:
-        """Return the token log: the action on each token, with its epsilon.
+        """Return the token log, a table of the action on each token and of its epsilon.
 
         Args:
             names: the requested columns of ``TOKEN_LOG``.
@@ -293,7 +302,7 @@ def _labelled(numbers: npt.NDArray[Any], labels: Sequence[str]) -> pa.Dictionary
 
 
 def arrow_rows(rows: Texts) -> ArrowRows:
-    """Return the texts of rows as columns. Without rows, there is one empty column."""
+    """Return texts of rows as Arrow columns. Without rows, return one empty column."""
     if isinstance(rows, ArrowRows):
         return rows
     columns: Iterable[Sequence[str | None]] = zip(*rows, strict=True) if rows else ([],)
@@ -301,8 +310,8 @@ def arrow_rows(rows: Texts) -> ArrowRows:
 
 
 def supported(chunk: Chunk) -> tuple[Chunk, int]:
-    """Return a chunk in which texts in a script without spaces between words are replaced by empty
-    texts without spans, and the number of emptied texts.
+    """Empty the texts of a chunk that are in a script without spaces between words, and remove
+    their spans. Return the chunk, and the number of emptied texts.
     """
     rows = list[list[str | None]]()
     n_emptied = 0
@@ -320,12 +329,12 @@ def supported(chunk: Chunk) -> tuple[Chunk, int]:
 
 
 def batch_of(chunk: Chunk, *, for_ledger: bool = False) -> Batch:
-    """Return the selected texts of a chunk as a batch for a worker. Other data of the rows stay in
-    this process.
+    """Return the selected texts of a chunk as a batch for a worker. Other columns of the rows stay
+    in this process.
 
     Args:
-        for_ledger: whether rows are charged. If no column names subjects, each text is its own
-            subject.
+        for_ledger: whether the rows will be charged to the budget ledger. If no column names
+            subjects, each text is its own subject, so the batch asks for keys of texts.
     """
     file = (chunk.file,) if chunk.file else ()
     first = chunk.first
@@ -341,14 +350,14 @@ def batch_of(chunk: Chunk, *, for_ledger: bool = False) -> Batch:
 
 
 def selected_texts(chunk: Chunk) -> ArrowRows:
-    """Return the texts of all rows. Rows that are not rewritten have no texts."""
+    """Return the texts of all rows, with no texts for rows that are not selected."""
     rows = arrow_rows(chunk.texts)
     return rows if chunk.selection is None or chunk.selection.all() else rows.only(chunk.selection)
 
 
 def split_batches(batches: Iterable[tuple[T, Batch]]) -> Iterator[tuple[T | None, Batch]]:
-    """Yield each batch as smaller batches. The last of the smaller batches has the companion of the
-    batch, and the others have None.
+    """Split each batch into smaller batches. The last of the smaller batches keeps the object that
+    is paired with the batch, and the others are paired with None.
     """
     for companion, batch in batches:
         *parts, last = batch.parts(PART)
@@ -365,13 +374,13 @@ def in_plain_layout(
     stays: Flags,
     written: Mapping[int, str],
 ) -> Strings:
-    """Return the texts of output tokens, in ordinary spacing.
+    """Join output tokens to texts with ordinary spacing.
 
     Args:
         rows: (n,) row of each output token in the embedding, -1 if a token is kept or in
             ``written``.
         kept: the indices of the kept tokens.
-        stays: (n,) whether there is an output token.
+        stays: (n,) whether a token has an output; False if the token is dropped.
         written: replacement texts by token, as in ``Rewritten``.
     """
     form = encoded.word[encoded.first_word[kept]]
@@ -399,7 +408,7 @@ def in_plain_layout(
 
 
 def unchanged(texts: Strings) -> Rewritten:
-    """Return the batch unchanged: every token is kept."""
+    """Return the result of leaving a batch of texts unchanged: every token is kept."""
     encoded = encode(texts, Lexicon.build("word", [], None))
     # No vocabulary is involved, so no word counts as out of vocabulary.
     encoded.kind[encoded.kind == TokenClass.OOV.value] = TokenClass.WORD

@@ -1,6 +1,4 @@
-"""Results that a worker returns, and the figures of a run, added up batch by batch: tokens,
-actions, epsilon spent.
-"""
+"""Counts of tokens, actions and spent epsilon, added up batch by batch."""
 
 from __future__ import annotations
 
@@ -44,13 +42,14 @@ class BatchCounts:
     Attributes:
         counts: (4, n_documents) words, tokens, parts of the budget that are spent, and parts by
             which S1 and S2 divide the budget; see ``count_planned``.
-        by_class: (n_classes, n_actions) number of tokens by class and action.
-        documents: the number of documents with any text.
+        by_class: (n_classes, n_actions) number of tokens by token class and action.
+        documents: the number of documents with at least one text.
         texts: the number of texts in these documents.
         found: the number of tokens that detectors found, by type and action.
-        keys: the keys of the documents, computed from their texts, if the batch asks for them.
-        without_spaces: row, column and script of the first text that cannot be cut into words; None
-            if there is none.
+        keys: the ledger keys of the documents, computed from their texts, if the batch asks for the
+            keys.
+        without_spaces: row, column and script of the first text that cannot be split into words;
+            None if there is no such text.
     """
 
     counts: Ids
@@ -91,7 +90,7 @@ class InputTotals:
 
     @property
     def average_words(self) -> float:
-        """The mean number of words of a document, or 0 if there is no document."""
+        """The mean number of words per document, or 0 without documents."""
         return int(self.totals[0]) / self.documents if self.documents else 0.0
 
 
@@ -106,7 +105,7 @@ class ExactSum:
         self.units = 0  # units of 2 ** -EXPONENT
 
     def add(self, values: npt.NDArray[np.float64]) -> None:
-        """Add numbers."""
+        """Add an array of numbers to the sum."""
         mantissa, exponent = np.frexp(values)
         whole = (mantissa * 2.0**53).astype(np.int64)  # exact: 53 bits
         for power in np.unique(exponent).tolist():
@@ -119,18 +118,18 @@ class ExactSum:
             self.units += total << shift if shift >= 0 else total >> -shift
 
     def __iadd__(self, other: ExactSum) -> Self:
-        """Add the sum of ``other``."""
+        """Add another exact sum to this sum."""
         self.units += other.units
         return self
 
     def __float__(self) -> float:
-        """Return the sum, rounded once."""
+        """Return the sum as a float, rounded once."""
         return float(Fraction(self.units, 2**self.EXPONENT))
 
 
 class Tally:
-    """Counts of source and output of a run, with the similarity of the replacements. ``cosine`` is
-    the sum of the cosines between source and output vectors over perturbed tokens that changed.
+    """Counts of tokens and actions in the source and the output of a run, with the similarity of
+    the replacements.
 
     Sums of fractions are exact, so they do not depend on the batches. The share of unchanged
     content words of each document goes into a histogram, so that memory does not grow with the
@@ -157,7 +156,7 @@ class Tally:
         return total
 
     def add(self, done: Rewritten, document: Ids, vocabulary: Vocabulary | None) -> None:
-        """Count one batch.
+        """Add the counts of one rewritten batch.
 
         Args:
             document: (n_texts,) the document of each text.
@@ -190,7 +189,7 @@ class Tally:
             self.cosine.add(done.per_text(cosines))
 
     def merge(self, other: Tally) -> None:
-        """Add the counts of ``other``."""
+        """Add the counts of ``other`` to these counts."""
         self.actions += other.actions
         self.found += other.found
         self.has_detector |= other.has_detector
@@ -201,8 +200,8 @@ class Tally:
         self.by_percent += other.by_percent
 
     def counts(self) -> RunCounts:
-        """Return all counts of the run; only the operator may see most of them. A share whose
-        divisor is 0 is null.
+        """Return all counts of the run, most of which only the operator may see. A share whose
+        denominator is 0 is null.
         """
         by_action = self.actions.sum(axis=0)
         numbers = self.numbers
@@ -233,8 +232,8 @@ class Tally:
         )
 
     def document_shares(self) -> DocumentShares | None:
-        """Return the distribution of the share of unchanged content words, or None if there are no
-        documents.
+        """Return the distribution, over documents, of the share of content words that stayed
+        unchanged, or None if there are no documents.
         """
         below = np.cumsum(self.by_percent)
         if not (n := int(below[-1])):
@@ -250,8 +249,8 @@ class Tally:
 def _percents_unchanged(
     classes: npt.NDArray[np.int8], is_same: npt.NDArray[np.bool_], document: Ids
 ) -> Int64:
-    """Count documents by the percentage of their content words that stayed unchanged, (101,). Each
-    argument has one value per token.
+    """Count documents by the percentage of their content words that stayed unchanged, shape (101,).
+    Each argument has one value per token.
     """
     is_content = np.isin(classes, (TokenClass.WORD.value, TokenClass.OOV.value))
     n_words = np.bincount(document[is_content])
@@ -261,15 +260,17 @@ def _percents_unchanged(
 
 
 def coverage(actions: Int64) -> float | None:
-    """Return the share of words that are in the vocabulary, from the numbers of tokens by class and
-    action. Tokens found by detectors do not count.
+    """Return the share of words that are in the vocabulary, or None without words, from token
+    counts by class and action. Tokens found by detectors do not count.
     """
     n_words = int(actions[[TokenClass.WORD, TokenClass.STOPWORD, TokenClass.OOV]].sum())
     return 1 - int(actions[TokenClass.OOV].sum()) / n_words if n_words else None
 
 
 def unprotected_share(actions: Int64) -> float | None:
-    """Return the share of tokens that are kept, without tokens that a detector found."""
+    """Return the share of tokens that are kept unchanged, from token counts by class and action,
+    without tokens that a detector found.
+    """
     n_tokens = int(actions.sum())
     return int(actions[:, Action.KEPT].sum()) / n_tokens if n_tokens else None
 
@@ -289,7 +290,7 @@ def class_counts(actions: Int64) -> ClassCounts:
 
 
 def found_counts(found: FoundCounts) -> dict[str, dict[str, int]]:
-    """Return the number of found tokens by type and action, in the order of their names."""
+    """Return the number of tokens that detectors found, by type and action."""
     counts: dict[str, dict[str, int]] = {}
     for (kind, action), n in sorted(found.items()):
         counts.setdefault(kind, {})[action] = n
@@ -297,8 +298,8 @@ def found_counts(found: FoundCounts) -> dict[str, dict[str, int]]:
 
 
 class SpendHistogram:
-    """Epsilon spent per document: least, most and mean, and the number of documents by the spent
-    share of the budget.
+    """Distribution of the epsilon spent per document: smallest, largest and mean, and the number of
+    documents by the spent share of the budget.
     """
 
     def __init__(self, budget: float) -> None:
@@ -313,7 +314,9 @@ class SpendHistogram:
         self.bins = np.zeros(BINS, dtype=np.int64)
 
     def add(self, spent: Floats, per_token: Floats) -> None:
-        """Add documents, with the epsilon of each document and of each of their tokens."""
+        """Add documents, given the epsilon of each document and the largest epsilon of its
+        tokens.
+        """
         if not len(spent):
             return
         self.n += len(spent)
@@ -334,7 +337,7 @@ class SpendHistogram:
         )
 
     def merge(self, other: SpendHistogram) -> None:
-        """Add the documents of ``other``, which must have the same budget."""
+        """Add the documents of another histogram, which must have the same budget."""
         self.budget, self.n = self.budget or other.budget, self.n + other.n
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
         self.most_of_token = max(self.most_of_token, other.most_of_token)
@@ -356,7 +359,9 @@ class SpendHistogram:
 
 
 def count_actions(kind: Codes, action: Codes) -> npt.NDArray[np.int64]:
-    """Count the tokens of each class by the action on them, shape (n_classes, n_actions)."""
+    """Count the tokens of each class by the action on them (such as perturbed or kept), shape
+    (n_classes, n_actions).
+    """
     shape = len(TokenClass), len(Action)
     return np.bincount(
         kind.astype(np.int64) * shape[1] + action, minlength=shape[0] * shape[1]
@@ -365,8 +370,8 @@ def count_actions(kind: Codes, action: Codes) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RewrittenChunk:
-    """The rewritten part of a batch, as a worker returns it. It has no source text, except for
-    texts that were left unchanged.
+    """The rewritten texts of a chunk of rows, as a worker returns them. They contain no source
+    text, except for texts that were left unchanged.
 
     Attributes:
         texts: the texts of each document.
@@ -385,7 +390,9 @@ class RewrittenChunk:
 def merge_chunks(
     parts: Iterable[tuple[T | None, RewrittenChunk]],
 ) -> Iterator[tuple[T, RewrittenChunk]]:
-    """Yield the rewritten chunk of each batch, joined from the parts of the batch."""
+    """Join the rewritten parts of each batch into one chunk, and yield it with the object that the
+    batch was paired with.
+    """
     waiting: list[RewrittenChunk] = []
     for companion, part in parts:
         waiting.append(part)

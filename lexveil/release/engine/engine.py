@@ -1,5 +1,5 @@
-"""The engine that rewrites texts, and states the proven bounds and the expected recovery of its
-results.
+"""The engine that rewrites texts, and states the proven privacy bounds and the expected recovery
+(the share of words that an adversary would guess).
 """
 
 from __future__ import annotations
@@ -42,15 +42,16 @@ LOG = logger(__name__)
 
 
 class Engine(ABC):
-    """Rewriter of batches, with the artifacts of a model. It reads neither params.yaml nor the
-    current folder. ``WordEngine`` replaces words, and ``SentenceEngine`` replaces whole texts or
-    sentences.
+    """Rewriter of batches of texts with a model, which does not depend on params.yaml or the
+    current folder.
+
+    ``WordEngine`` replaces words, and ``SentenceEngine`` replaces whole texts or sentences.
 
     Attributes:
-        lexicon: the words and collocations by which texts are cut and looked up.
+        lexicon: the words and collocations that texts are tokenized into.
         prepared: the mechanism, with the words that it may replace and write.
-        shares: the class of each word that determines its share of the budget; None if all words
-            have the same share.
+        shares: the class of each word, which determines the word's share of the budget; None if all
+            words have the same share.
     """
 
     settings: Settings
@@ -65,13 +66,13 @@ class Engine(ABC):
         return self.prepared.vocabulary
 
     def made_with(self) -> dict[str, str]:
-        """Return the SHA-256 of the artifacts that determine the output, by their names in
+        """Return the SHA-256 of each model file that determines the output, by its name in privacy
         records.
         """
         return self.model.hashes(self.settings.of_words) | self.prepared.hashes()
 
     def spends(self, counted: BatchCounts, budget: DocumentBudget) -> Floats:
-        """Return the exact epsilon that each document will spend, (n_documents,)."""
+        """Return the exact epsilon that each document will spend, shape (n_documents,)."""
         counts = counted.counts
         spent: Floats = allocate(self.settings.strategy, budget, counts, self.shares) * counts[2]
         return spent
@@ -83,8 +84,7 @@ class Engine(ABC):
         *,
         withholds: bool = False,
     ) -> Measurement:
-        """Return the measurement of a run: the mechanism of the run, and the bound that is proven
-        for it.
+        """Return the mechanism of a run with the privacy bound that is proven for it.
 
         Args:
             budget: the budget that each document may spend; None if documents have several budgets.
@@ -96,8 +96,8 @@ class Engine(ABC):
         return measurements.with_rows_withheld(text) if withholds else text
 
     def guarantee(self, measurement: Measurement, n_columns: int | None = 1) -> Guarantee:
-        """Return the statement of the guarantee for a record. For an experiment, the statement
-        includes the guarantee of a release with the same settings.
+        """Return the statement of the privacy guarantee for a privacy record. For an experiment,
+        the statement also gives the guarantee that a release with the same settings would have.
 
         In that release, the noise would come from the operating system, and the budget would be a
         public number.
@@ -116,25 +116,31 @@ class Engine(ABC):
     def _proven(
         self, settings: Settings, budget: DocumentBudget | None, n_columns: int | None
     ) -> Measurement:
-        """Return the bound that is proven for the mechanism with the given settings."""
+        """Return the mechanism with the given settings and the privacy bound that is proven for
+        it.
+        """
 
     def _structure(self) -> StructureFigures | None:
-        """Public figures on how often a text keeps its structure when a word is replaced, or None
-        if outputs disclose no structure.
+        """Public figures on how often a text keeps its disclosed structure (such as its number of
+        tokens) when a word is replaced, or None if outputs disclose no structure.
         """
         return None
 
     def described(self) -> dict[str, object]:
-        """Return the fields of a record that the settings alone do not determine."""
+        """Return the fields of a privacy record that the engine knows and that the settings alone
+        do not determine.
+        """
         return {"screen": screen_record(self.settings.screen)} if self.settings.screen else {}
 
     def recovery_curve(self) -> StoredCurve | None:
-        """Return the expected recovery as a function of epsilon, or None if it is not known."""
+        """Return the expected recovery (the share of words that an adversary would guess) as a
+        function of epsilon, or None if it is not known.
+        """
         return None
 
     def meaning(self, least: float, most: float) -> Meaning | None:  # noqa: ARG002
-        """Return the meaning of the epsilons of tokens, which is the expected recovery by an
-        adversary. The result is None for an engine that does not compute it.
+        """Return what the epsilons of tokens mean in practice: the share of words that an adversary
+        is expected to guess. The result is None for an engine that does not compute it.
 
         Args:
             least, most: the least and the largest epsilon of a token.
