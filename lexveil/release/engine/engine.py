@@ -149,24 +149,26 @@ class Engine(ABC):
 
     @abstractmethod
     def disclosed(self, texts: Sequence[str]) -> DisclosedTexts:
-        """Return the structure that outputs of some texts would disclose. Matches of detectors are
-        ignored, because they make texts more different, not less.
+        """Return the structure (such as the number of tokens) that the outputs of some texts would
+        disclose. Matches of detectors are ignored, because they make texts more different, not
+        less.
         """
 
     @abstractmethod
     def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:
-        """Return the worker that counts and rewrites documents with these text columns."""
+        """Return the worker that counts and rewrites documents with the given text columns."""
 
 
 def column_keys(columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the keys that each column adds to the key of a document. The first column adds
-    nothing, so that a file with one column has the same noise whatever the name of the column.
+    """Return, for each text column, the keys that it adds to a document's random seed. The first
+    column adds nothing, so that a file with one column gets the same noise whatever the name of the
+    column.
     """
     return ((), *((name,) for name in columns[1:]))
 
 
 class WordEngine(Engine):
-    """Engine that replaces words and collocations.
+    """Engine that rewrites texts by replacing words and collocations.
 
     Raises:
         MissingArtifactError: if no run has made the artifacts.
@@ -190,8 +192,8 @@ class WordEngine(Engine):
 
     @property
     def instead(self) -> WrittenNumbers | None:
-        """The word that is written for each drawn word, (W,). It is None if every drawn word is
-        written unchanged.
+        """The word that is written in place of each drawn word, shape (W,), or None if every drawn
+        word is written unchanged.
         """
         if not self.settings.screen:
             return None
@@ -219,24 +221,28 @@ class WordEngine(Engine):
         return self.model.structure(self.settings.strategy, self.settings.policy)
 
     def disclosed(self, texts: Sequence[str]) -> DisclosedTexts:
-        """Return the structure that outputs of some texts would disclose. Matches of detectors are
-        ignored, because they make texts more different, not less.
+        """Return the structure (such as the number of tokens) that the outputs of some texts would
+        disclose. Matches of detectors are ignored, because they make texts more different, not
+        less.
         """
         number = self.vocabulary.number
         return DisclosedTexts.cut(texts, self.lexicon, number, self.settings.policy)
 
     def recovery_curve(self) -> StoredCurve:
-        """Return the expected recovery of these settings as a function of epsilon, computed from a
-        sample of the words.
+        """Return the expected recovery (the share of words that an adversary would guess) as a
+        function of epsilon, computed on a sample of the vocabulary.
         """
         settings = self.settings
         parts = (self.model, settings.mechanism, settings.strategy, settings.policy, self.prepared)
         return StoredCurve(*parts, progress_of(self.model, settings))
 
     def meaning(self, least: float, most: float) -> Meaning | None:
-        """Return the meaning of the epsilons of tokens, which is the expected recovery by an
-        adversary. The result is None if no token has any epsilon, or the mechanism refuses an
-        epsilon near these.
+        """Return what the epsilons of tokens mean in practice: the share of words that an adversary
+        is expected to guess.
+
+        The result is None if no token has any epsilon, or if the mechanism refuses an epsilon in
+        this range. If token classes have different shares of the budget, the result is None too,
+        because the adversary then knows the class, which the computation does not cover.
 
         If classes of tokens have shares of the budget, the result is None too, because the
         adversary then knows the class, which the computation does not cover.
@@ -254,7 +260,7 @@ class WordEngine(Engine):
             return None
 
     def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:
-        """Return the worker that counts and rewrites documents with these text columns."""
+        """Return the worker that counts and rewrites documents with the given text columns."""
         components = Components(
             self.lexicon, self.vocabulary, self.prepared.mechanism, self.instead
         )
@@ -270,8 +276,8 @@ def measurement_of(
     budget: DocumentBudget | None = None,
     n_columns: int | None = 1,
 ) -> Measurement:
-    """Return the measurement of settings that replace words. The arguments are those of
-    ``Engine``.
+    """Return the mechanism for settings that replace words, with its proven privacy bound. The
+    arguments are those of ``Engine.measurement``.
     """
     token = measurements.of_token(mechanism)
     text = measurements.over_tokens(token, settings.policy, seed_is_known=settings.seed is not None)

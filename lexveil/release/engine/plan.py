@@ -1,4 +1,4 @@
-"""Plans of actions and budget shares for tokens, made before any noise is drawn."""
+"""Plans of the action and the budget share of each token, made before any noise is drawn."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ TEXTS_AT_A_TIME = 5_000  # number of texts to tokenize at a time
 
 @dataclass(frozen=True, slots=True)
 class TokenPlan:
-    """Actions and budget shares of the n tokens of a batch of texts.
+    """The planned action (such as perturb or keep) and budget share of each of the n tokens of a
+    batch.
 
     Attributes:
-        known: (n,) number of each token among the words of the mechanism; -1 if it is not one.
+        known: (n,) index of each token in the vocabulary of the mechanism; -1 if the token is not
+            in it.
         action: (n,) ``Action`` of each token.
-        leader: (n,) the token whose replacement each token takes; None if each token has its own.
-        share: (n,) number in ``shares.CLASSES`` of the class that determines each token's share of
+        leader: (n,) for each token, the earlier equal token whose replacement it copies, or itself;
+            None if no token copies another.
+        share: (n,) index in ``shares.CLASSES`` of the class that determines each token's share of
             the budget; None if all tokens have the same share.
         parts: (n,) number of parts of the budget that each token spends if it spends any; None if
             each such token spends one.
@@ -41,8 +44,8 @@ class TokenPlan:
 
     @property
     def pays(self) -> npt.NDArray[np.bool_]:
-        """Whether each token spends epsilon, (n,). A token spends epsilon if it is perturbed and
-        its draw is not copied from an earlier equal token.
+        """Whether each token spends epsilon, shape (n,). A token spends epsilon if it is perturbed
+        and does not copy the replacement of an earlier equal token.
         """
         perturbed: npt.NDArray[np.bool_] = self.action == Action.PERTURBED.value
         return (
@@ -59,17 +62,17 @@ def plan_tokens(
     document_of: Ids | None = None,
     shares: ShareClasses | None = None,
 ) -> TokenPlan:
-    """Decide the action for each token.
+    """Decide the action for each token, such as perturb, keep or drop.
 
     Args:
         encoded: the tokens of a batch.
-        number: (V,) number of each row of the embedding among the words of the mechanism, -1 if it
-            is not one.
+        number: (V,) for each row of the embedding, its index in the vocabulary of the mechanism; -1
+            if the row is not in it.
         policy: the action for each class of token.
-        document_of: (n_texts,) the document of each text, if equal tokens of a document are to get
+        document_of: (n_texts,) the document of each text, if equal tokens of a document should get
             the same replacement; else None.
-        shares: the class of each row of the embedding that decides its share; None if all have the
-            same.
+        shares: the class of each row of the embedding, which determines its budget share; None if
+            all shares are equal.
     """
     numbers = np.where(encoded.rows >= 0, number[encoded.rows], -1) if len(number) else encoded.rows
     known = WordNumbers(numbers)
@@ -82,8 +85,8 @@ def plan_tokens(
 
 
 def _leaders(encoded: Encoded, known: WordNumbers, action: Codes, document_of: Ids) -> Ids:
-    """Return for each token the first equal word or collocation of its document. For a token that
-    is not replaced, return the token itself.
+    """Return, for each token, the index of the first equal word or collocation in its document,
+    whose replacement it copies. A token that is not replaced gets its own index.
     """
     leader = np.arange(len(known))
     replaced = np.flatnonzero((action == Action.PERTURBED.value) | (action == Action.SAMPLED.value))
@@ -105,7 +108,7 @@ def _leaders(encoded: Encoded, known: WordNumbers, action: Codes, document_of: I
 
 
 def count_planned(encoded: Encoded, plan: TokenPlan, owner: Ids, n: int) -> Ids:
-    """Return counts per document: words, tokens, parts that are spent, and parts of words. Shape
+    """Count words, tokens, spent budget parts and word parts per document. Return an array of shape
     (4, n).
 
     A token that spends epsilon counts as one part, or as several parts if its class has a share of
@@ -131,12 +134,14 @@ def count_planned(encoded: Encoded, plan: TokenPlan, owner: Ids, n: int) -> Ids:
 
 
 def _word_parts(encoded: Encoded, plan: TokenPlan) -> Ids:
-    """Return the (n,) parts by which each token counts if a budget is divided by words.
+    """Return the number of parts that each token contributes if a budget is divided by words, shape
+    (n,).
 
-    A perturbed token counts by its words and the share of its class, even if it copies a leader.
-    Any other word counts as a word without a class, so that the ε of other words does not disclose
-    its class. A match of a detector that is one token counts as one word, so that the ε of other
-    words does not disclose its length. Punctuation counts if it is perturbed.
+    A perturbed token counts by its words and the share of its class, even if it copies the
+    replacement of an earlier equal token. Any other word counts as a word without a class, so that
+    the ε of other words does not disclose its class. A match of a detector that is one token counts
+    as one word, so that the ε of other words does not disclose its length. Punctuation counts if it
+    is perturbed.
     """
     perturbed = plan.action == Action.PERTURBED.value
     others: Ids = encoded.n_words.astype(np.int64)
@@ -148,8 +153,10 @@ def _word_parts(encoded: Encoded, plan: TokenPlan) -> Ids:
 
 
 def count_tokens(texts: Sequence[str], lexicon: Lexicon, policy: Policy) -> Ids:
-    """Return counts per text: words, tokens, tokens to be perturbed, and words by which S1 and S2
-    divide the budget. Shape (4, n).
+    """Count words, tokens, tokens to be perturbed, and word parts per text. Return an array of
+    shape (4, n).
+
+    Word parts are the units by which the strategies S1 and S2 divide the budget.
     """
     number = WordNumbers(np.arange(len(lexicon.tokens)))
     parts = []
@@ -179,7 +186,7 @@ _ALIKE = (Action.SAMPLED.value, Action.DIGITS.value)
 def plan_found(
     encoded: Encoded, plan: TokenPlan, detection: Detection, document_of: Ids, *, consistent: bool
 ) -> TokenPlan:
-    """Return a plan with the actions for the tokens that a detector found.
+    """Return the plan of a batch after setting the actions for the tokens that a detector found.
 
     Args:
         encoded: the tokens of a batch, with the detected tokens.
@@ -213,7 +220,7 @@ def plan_found(
 
 
 def _forms(encoded: Encoded, token: int) -> tuple[str, ...]:
-    """Return the normal forms of a token's words, without a final 's, so that a name equals its
+    """Return the normalized forms of a token's words, without a final 's, so that a name equals its
     genitive.
     """
     first = int(encoded.first_word[token])
@@ -222,8 +229,8 @@ def _forms(encoded: Encoded, token: int) -> tuple[str, ...]:
 
 
 def form_of(text: str) -> str:
-    """Return the form of a number, which ``redrawn`` keeps: 9, A or a for each digit and letter,
-    one space for any white space.
+    """Return the pattern of a text with digits, such as a phone number: 9, A or a for each digit
+    and letter, and one space for any white space. ``redrawn`` keeps this pattern.
     """
     return "".join(map(_form_of_character, " ".join(text.split())))
 
@@ -237,7 +244,9 @@ def _form_of_character(character: str) -> str:
 
 
 def redrawn(form: str, rng: np.random.Generator) -> str:
-    """Draw a text with a given form. Each digit and letter is drawn uniformly."""
+    """Draw a random text with a given pattern, in which each digit and letter is drawn
+    uniformly.
+    """
     drawn = (_ALPHABETS.get(character, character) for character in form)
     return "".join(
         choices if len(choices) == 1 else choices[int(rng.integers(len(choices)))]
@@ -246,7 +255,7 @@ def redrawn(form: str, rng: np.random.Generator) -> str:
 
 
 def source_of(encoded: Encoded, texts: Sequence[str], token: int) -> str:
-    """Return a token as it is written in its text."""
+    """Return a token as it is written in the source text."""
     first = int(encoded.first_word[token])
     last = first + int(encoded.n_words[token]) - 1
     return texts[int(encoded.text_of[token])][
@@ -262,7 +271,8 @@ def write_found(
     document_of: Ids,
     generator: np.random.Generator | Callable[[int], np.random.Generator],
 ) -> Written:
-    """Return the replacement of each detected token, by the number of the token.
+    """Return the replacement text of each token that a detector found, as a mapping from the index
+    of the token.
 
     Args:
         encoded: the tokens of a batch, with the detected tokens.
@@ -309,7 +319,7 @@ def write_found(
 
 
 def count_found(encoded: Encoded, action: Codes) -> FoundCounts:
-    """Count the detected tokens by type and action."""
+    """Count the tokens that detectors found, by type and action."""
     found = encoded.found
     if found is None or not found.types:
         return Counter()

@@ -1,7 +1,8 @@
-"""Preloaded kernels for worker processes. The parent imports this module before it forks workers.
+"""Module that a parent process imports before it forks workers, so that workers need not load
+compiled code.
 
-Without this module, each process spends most of a second on loading compiled kernels. The module
-draws no random numbers, because workers that shared a generator would get the same noise.
+Otherwise each process spends most of a second on loading compiled code. The module draws no random
+numbers, because workers that shared a generator would get the same noise.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from lexveil.release.engine.batch import Batch
 
 
 def preload_kernels() -> None:
-    """Encode and render one short text, which loads the kernels that every text needs. Pandas is
-    not loaded.
+    """Load the compiled code that every text needs, by tokenizing and rendering one short text.
+    Pandas is not loaded.
     """
     keep_pandas_out()
     batch = Batch(ArrowRows([pa.array(["Some “words”, as of a text."], pa.large_string())]), [()])

@@ -1,5 +1,5 @@
-"""The privacy record of any output: of a release, or of a run of the graph, which charges no
-subject.
+"""Construction of the privacy record of any output: of a release, or of an experiment of the
+pipeline.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from lexveil.release.settings import Settings
 def record_of(
     settings: Settings, engine: Engine | None, counts: Counts, **facts: Any
 ) -> PrivacyRecord:
-    """Return the privacy record of an output, which may come from a release, from a run of the
-    graph, or from a copy.
+    """Return the privacy record of an output, which may come from a release, from an experiment of
+    the pipeline, or from an unchanged copy.
 
     Args:
-        engine: the engine of the run; None for a copy, whose texts stay unchanged.
+        engine: the rewriting engine; None for a copy, whose texts stay unchanged.
         facts: the fields of the record that only some outputs have.
     """
     made: dict[str, Any] = {"guarantee": unchanged()}

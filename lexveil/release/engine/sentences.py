@@ -1,9 +1,9 @@
-"""Rewriting of texts as sentences of a public bank: the cut into units, the draws, and the proven
-bounds.
+"""Rewriting of texts by replacing them with sentences drawn from a public sentence bank: division
+into units, noisy draws, and proven bounds.
 
-Only the cut and the look-up differ from the engine of words. A unit is a text, or each sentence of
-a text. It has one vector, and the mechanism draws a sentence of the bank for it. Batches, budgets,
-counts, token logs and records are the same as in any run.
+Only the division and the look-up differ from the engine that replaces words. A unit is a text, or
+each sentence of a text. It has one vector, and the mechanism draws a sentence of the bank for the
+unit. Batches, budgets, counts, token logs and records are the same as in any run.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ WORDS_OF_A_SENTENCE = (
 
 
 class SentenceEngine(Engine):
-    """Rewriter of batches as sentences of a bank.
+    """Engine that rewrites texts by replacing them with sentences of a sentence bank.
 
     Raises:
-        RequestError: if the bank cannot be used with the model, or if a release uses a bank that
-            was not declared public.
+        RequestError: if the sentence bank cannot be used with the model, or if a release uses a
+            bank that was not declared public.
     """
 
     def __init__(self, settings: Settings, model: Model) -> None:
@@ -124,7 +124,7 @@ class SentenceEngine(Engine):
         return text if settings.seed is None else measurements.with_known_seed(text)
 
     def described(self) -> dict[str, object]:
-        """Return the fields of a record that describe the bank and the units."""
+        """Return the fields of a privacy record that describe the sentence bank and the units."""
         measured = self._measured(document_budget(self.settings, self.model))
         wanted = self.wanted
         screen = self.bank.card.screen
@@ -142,8 +142,8 @@ class SentenceEngine(Engine):
         }
 
     def disclosed(self, texts: Sequence[str]) -> DisclosedTexts:
-        """Return the structure that outputs of some texts would disclose. If each sentence is
-        replaced, this is the number of sentences of a text; otherwise it is empty.
+        """Return the structure that the outputs of some texts would disclose: the number of
+        sentences of each text if each sentence is replaced, and otherwise nothing.
         """
         _, text_of, _ = cut(encode(texts, self.lexicon), self.wanted.per_text)
         drawn = np.bincount(text_of, minlength=len(texts))
@@ -153,7 +153,9 @@ class SentenceEngine(Engine):
         return DisclosedTexts(starts, keys, WordNumbers(np.full(len(text_of), -1)))
 
     def meaning(self, least: float, most: float) -> Meaning | None:  # noqa: ARG002
-        """Return sentences on how much less each purpose protects, or None without a purpose."""
+        """Return sentences on how much weaker the protection becomes by each purpose (a scale such
+        as sentiment that the metric preserves), or None without a purpose.
+        """
         said = [
             f"Less hidden, by the purpose {purpose}: where a text stands on it. The output follows "
             f"the text on this scale with weight {purpose.weight:g}, and in everything else "
@@ -163,12 +165,14 @@ class SentenceEngine(Engine):
         return Meaning(at=[], sentences=said) if said else None
 
     def likeliest(self, text: str, number: int, epsilon: float, n: int) -> list[tuple[str, float]]:
-        """Return the n likeliest sentences for a unit of a text, with their probabilities. A
-        mechanism without a closed form estimates them by their frequencies in ``TRIED_DRAWS``
-        draws.
+        """Return the n likeliest replacement sentences for one unit of a text, with their
+        probabilities.
+
+        A mechanism without a closed form estimates the probabilities by frequencies in
+        ``TRIED_DRAWS`` draws.
 
         Args:
-            number: number of the unit, from 0.
+            number: index of the unit (the text or a sentence of it), from 0.
         """
         units, _, _ = cut(encode([text], self.lexicon), self.wanted.per_text)
         query = self.bank.space.embed(units)[number : number + 1]
@@ -185,7 +189,7 @@ class SentenceEngine(Engine):
         return [(self.bank.texts[row], float(chances[row])) for row in rows]
 
     def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:
-        """Return the worker that counts and rewrites documents with these text columns."""
+        """Return the worker that counts and rewrites documents with the given text columns."""
         return SentenceWorker(
             settings=self.settings,
             components=None,
@@ -198,13 +202,13 @@ class SentenceEngine(Engine):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SentenceComponents:
-    """The components with which sentences are drawn. They hold no generator, so no two processes
-    can share one.
+    """The parts that a worker needs to draw sentences. They contain no random generator, so that
+    processes cannot share one.
 
     Attributes:
-        lexicon: the lexicon that cuts and looks up texts.
-        space: the space that gives vectors to units.
-        texts, n_words: the texts and the numbers of words of the sentences of the bank.
+        lexicon: the lexicon that tokenizes texts.
+        space: the embedding of texts and sentences.
+        texts, n_words: the text of each sentence of the bank, and its number of words.
     """
 
     lexicon: Lexicon
@@ -215,26 +219,28 @@ class SentenceComponents:
 
     @classmethod
     def of(cls, lexicon: Lexicon, bank: SentenceBank, mechanism: Mechanism) -> SentenceComponents:
-        """Return the components of a bank."""
+        """Create the parts that a worker needs, from a sentence bank and a mechanism."""
         return cls(lexicon, bank.space, mechanism, bank.texts, bank.n_words)
 
 
 @dataclass(frozen=True)
 class SentenceWorker(BatchWorker):
-    """Worker that counts batches and rewrites them as sentences, in any process. Each draw counts
-    as a token.
+    """Worker that counts batches and rewrites them as sentences, in any process. Each drawn
+    sentence counts as one token.
     """
 
     sentences: SentenceComponents | None = None
 
     def plan(self, batch: Batch) -> tuple[Encoded, TokenPlan]:
-        """Return the draws for a batch as tokens of its texts, which are all perturbed."""
+        """Return the draws for a batch in the form of tokens, all of which are perturbed, and their
+        plan.
+        """
         _, _, encoded, plan = self._planned(batch)
         return encoded, plan
 
     def _planned(self, batch: Batch) -> tuple[Encoded, Units, Encoded, TokenPlan]:
-        """Return the words of a batch, their units, and the draws for these units as tokens with
-        their plan.
+        """Return the words of a batch, the units that they form, the draws for these units in the
+        form of tokens, and the plan of the draws.
         """
         assert self.sentences is not None
         assert self.settings.sentences is not None
@@ -262,7 +268,7 @@ class SentenceWorker(BatchWorker):
         )
 
     def draw(self, batch: Batch, budget: DocumentBudget | None = None) -> Rewritten:
-        """Rewrite the texts of a batch, without accounting."""
+        """Rewrite the texts of a batch, without counting tokens or spent epsilon."""
         assert self.sentences is not None
         assert budget is not None
         source, units, encoded, plan = self._planned(batch)
@@ -289,7 +295,9 @@ class SentenceWorker(BatchWorker):
     def _noise(
         self, batch: Batch, budget: DocumentBudget, encoded: Encoded, epsilon: Floats
     ) -> Noise:
-        """Return the noise of all draws. In an experiment each text has its own generator."""
+        """Return the noise for all draws of a batch. In an experiment each text has its own random
+        generator.
+        """
         assert self.sentences is not None
         mechanism = self.sentences.mechanism
         generator = self._generator(batch, self.budget_name or repr(budget.total))
@@ -304,12 +312,12 @@ class SentenceWorker(BatchWorker):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class RewrittenSentences(Rewritten):
-    """A batch whose tokens are drawn sentences.
+    """The result of rewriting a batch as sentences; each drawn sentence counts as one token.
 
     Attributes:
         source: the words of the texts.
-        units: the units that are replaced.
-        drawn: (n,) number of the sentence that each draw gave.
+        units: the units that are replaced: texts or sentences.
+        drawn: (n,) index in the sentence bank of the sentence that each draw gave.
     """
 
     source: Encoded
@@ -317,7 +325,9 @@ class RewrittenSentences(Rewritten):
     drawn: Strings
 
     def changes(self, texts: Sequence[str], lexicon: Lexicon) -> list[TextChanges]:
-        """Return the changes of each text: each unit is replaced by its sentences."""
+        """Return the changes of each text: each unit (the text or a sentence of it) with the
+        sentences that replace it.
+        """
         del lexicon
         drawn = self.plan.known
         is_first = np.append(True, np.diff(drawn) > 0)[: len(drawn)]
@@ -334,8 +344,8 @@ class RewrittenSentences(Rewritten):
         return found
 
     def _unit_spans(self) -> Int32:
-        """The characters of each unit in its text, from its first word to its last, (n_units, 2).
-        They are (0, 0) for a text without words.
+        """The character range of each unit in its text, from its first word to its last, shape
+        (n_units, 2). The range is (0, 0) for a text without words.
         """
         source = self.source
         starts = self.units.starts
@@ -349,11 +359,12 @@ class RewrittenSentences(Rewritten):
 
 
 def cut(source: Encoded, per_text: int | None) -> tuple[Units, Ids, Ids]:
-    """Return the units of texts, and the text and the unit of each draw.
+    """Divide texts into the units to replace. Return the units, and for each draw its text and its
+    unit.
 
     Args:
-        per_text: number of draws for a text, if the text is the unit. If it is None, each sentence
-            is a unit with one draw; a sentence longer than ``WORDS_OF_A_SENTENCE`` words is cut
+        per_text: number of draws for a text, if a whole text is the unit. If None, each sentence is
+            a unit with one draw, and a sentence longer than ``WORDS_OF_A_SENTENCE`` words is cut
             into several units.
     """
     sentence = source.sentence_of
@@ -365,7 +376,7 @@ def cut(source: Encoded, per_text: int | None) -> tuple[Units, Ids, Ids]:
 
 
 def count_in_bank(source: Encoded, texts: Sequence[str], bank: Strings) -> int:
-    """Return the number of sentences of texts that occur unchanged in a bank."""
+    """Return the number of sentences of some texts that occur unchanged in the sentence bank."""
     sentence = source.sentence_of
     starts = np.flatnonzero(np.diff(sentence, prepend=-1))
     ends = np.append(starts[1:], len(sentence))[: len(starts)] - 1
@@ -380,14 +391,14 @@ def count_in_bank(source: Encoded, texts: Sequence[str], bank: Strings) -> int:
 
 
 def _totals(values: Ids, starts: Int64) -> Int64:
-    """Return the sum of the values of each unit."""
+    """Sum values over each unit."""
     before = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
     totals: Int64 = np.diff(before[starts])
     return totals
 
 
 def _joined(drawn: Strings, encoded: Encoded) -> Strings:
-    """Return the texts that consist of drawn sentences, with spaces between the sentences."""
+    """Join the drawn sentences of each text with spaces, and return the texts."""
     sentences = drawn.array.to_pylist()
     bounds = pairwise(encoded.offsets().tolist())
     texts = [" ".join(sentences[start:stop]) for start, stop in bounds]
@@ -395,10 +406,11 @@ def _joined(drawn: Strings, encoded: Encoded) -> Strings:
 
 
 def _require_screened(bank: SentenceBank, parts: Sequence[str]) -> None:
-    """Check that a bank was built without the words of parts of the current public word list.
+    """Check that a sentence bank was built without the words in the given parts of the public list
+    of unwanted words.
 
     Raises:
-        RequestError: if a sentence of the bank may have such a word.
+        RequestError: if a sentence of the bank may contain such a word.
     """
     card = bank.card
     left = [part for part in parts if part not in card.screen.parts]
@@ -414,7 +426,7 @@ def _require_screened(bank: SentenceBank, parts: Sequence[str]) -> None:
 
 
 def _no_words(lexicon: Lexicon, space: SentenceSpace) -> Vocabulary:
-    """Return a vocabulary without words."""
+    """Return a vocabulary without words, for an engine that writes sentences."""
     none = np.zeros(0, dtype=np.int64)
     number = np.full(len(lexicon.tokens), -1, dtype=np.int64)
     return Vocabulary(
@@ -423,7 +435,7 @@ def _no_words(lexicon: Lexicon, space: SentenceSpace) -> Vocabulary:
 
 
 def engine_of(settings: Settings, model: Model) -> Engine:
-    """Return the engine that rewrites texts by these settings, a ``WordEngine`` or a
+    """Return the engine that rewrites texts by the given settings, a ``WordEngine`` or a
     ``SentenceEngine``.
     """
     if settings.sentences is not None:

@@ -1,5 +1,5 @@
-"""Counting and rewriting of batches of texts, in any process: the epsilon of each token, and the
-draw with it.
+"""Counting and rewriting of batches of texts in any process: the worker assigns epsilon to each
+token and draws its replacement.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """The components with which texts are rewritten. They hold no generator, so no two processes
-    can share one.
+    """The parts that a worker needs to rewrite texts. They contain no random generator, so that
+    processes cannot share one.
 
     Attributes:
-        instead: (W,) the word that is written for each drawn word; None if every drawn word is
-            written unchanged.
+        instead: (W,) the word that is written in place of each drawn word; None if every drawn word
+            is written unchanged.
     """
 
     lexicon: Lexicon
@@ -79,15 +79,15 @@ class Components:
 
 @dataclass(frozen=True)
 class BatchWorker:
-    """Worker that counts batches and rewrites them, in any process. It holds no generator, so no
-    two processes can share one.
+    """Worker that counts batches and rewrites them, in any process. The worker contains no random
+    generator, so that processes cannot share one.
 
     Attributes:
-        components: the components of the rewriting; None leaves all texts unchanged.
+        components: the parts needed to rewrite texts; None leaves all texts unchanged.
         columns: the names of the text columns.
-        column_keys: (n_columns,) the keys that each column adds to the key of a document.
-        shares: the class of each word that determines its share of the budget; None if all words
-            have the same share.
+        column_keys: (n_columns,) the keys that each text column adds to a document's random seed.
+        shares: the class of each word, which determines the word's share of the budget; None if all
+            words have the same share.
         log: the requested columns of ``TOKEN_LOG``; other columns are not sent between processes,
             which saves time.
         budget_name: a name for the budget, which together with mechanism, strategy and keys
@@ -104,11 +104,11 @@ class BatchWorker:
 
     @property
     def is_slow(self) -> bool:
-        """Whether one token takes so long that batches are cut into smaller batches."""
+        """Whether one token takes so long to draw that batches are cut into smaller batches."""
         return self.components is None or self.components.mechanism.searched > 0
 
     def plan(self, batch: Batch) -> tuple[Encoded, TokenPlan]:
-        """Return the tokens of a batch, and the action on each token."""
+        """Return the tokens of a batch, and the planned action on each token."""
         settings = self.settings
         components = self.components
         assert components is not None
@@ -126,7 +126,7 @@ class BatchWorker:
         return encoded, plan
 
     def count(self, batch: Batch) -> BatchCounts:
-        """Count the tokens of a batch."""
+        """Count the tokens of a batch, by document, class and planned action."""
         encoded, plan = self.plan(batch)
         refused = None
         if (foreign := first_without_spaces(batch.texts, encoded.forms)) is not None:
@@ -142,10 +142,10 @@ class BatchWorker:
         )
 
     def rewrite(self, batch: Batch, budget: DocumentBudget | None = None) -> RewrittenChunk:
-        """Rewrite the texts of a batch and account for it.
+        """Rewrite the texts of a batch, and count the actions and the spent epsilon.
 
         Args:
-            budget: the budget of each document; None if the batch has the epsilon of its tokens.
+            budget: the budget of each document; None if the batch states the epsilon of its tokens.
         """
         done = self.draw(batch, budget)
         tally = Tally()
@@ -175,7 +175,7 @@ class BatchWorker:
         return RewrittenChunk(batch.with_texts(done.texts), tokens, tally, spent, per_token)
 
     def draw(self, batch: Batch, budget: DocumentBudget | None = None) -> Rewritten:
-        """Rewrite the texts of a batch, without accounting. The result holds source text."""
+        """Rewrite the texts of a batch, without counting. The result holds source text."""
         if self.components is None:
             return unchanged(batch.texts)
         settings = self.settings
@@ -205,8 +205,9 @@ class BatchWorker:
         )
 
     def _generator(self, batch: Batch, budget_name: str, *purpose: str) -> Generators:
-        """Return the generator of noise. A release has one generator for this batch alone, with a
-        new key from the operating system. An experiment has one generator for each text.
+        """Return the random generator for a batch. In a release, one new generator with a key from
+        the operating system serves the whole batch; in an experiment, each text has a seeded
+        generator of its own.
         """
         seed = self.settings.seed
         settings = self.settings
@@ -228,8 +229,8 @@ class BatchWorker:
 def allocate(
     strategy: str, budget: DocumentBudget, counts: Ids, shares: ShareClasses | None = None
 ) -> Floats:
-    """Return the epsilon of each part of the budget, (n_documents,), from the counts of
-    ``BatchCounts``.
+    """Divide the budget of each document by the rule of a strategy. Return the epsilon of each part
+    of the budget, shape (n_documents,).
     """
     return epsilon_per_part(
         strategy, budget, counts[2], counts[3], 1 if shares is None else shares.most
@@ -246,13 +247,14 @@ def rewrite(
     *,
     keep_layout: bool = False,
 ) -> Rewritten:
-    """Rewrite a batch of texts.
+    """Rewrite a batch of texts by a plan.
 
     Args:
-        planned: the texts' tokens and the action for each.
+        planned: the texts' tokens, and the action for each token.
         part_epsilon: (n_texts,) the epsilon of each part of the budget that a token of the text
             spends.
-        generator: the generator of noise; in an experiment each text has its own.
+        generator: the random generator; in an experiment, a function that returns the generator of
+            each text.
         written: replacement texts by token, as in ``Rewritten``.
         keep_layout: whether to copy the writer's white space and capitals, which are not protected.
     """
@@ -295,8 +297,8 @@ def rewrite(
 def _draw(
     planned: tuple[Encoded, TokenPlan], spent: Floats, components: Components, generator: Generators
 ) -> WordNumbers:
-    """Return the word that replaces each token, as a number of the mechanism, (n,). The number is
-    -1 for a token that is neither perturbed nor sampled.
+    """Draw the word that replaces each token, and return the words' indices in the vocabulary of
+    the mechanism, shape (n,). The index is -1 for a token that is neither perturbed nor sampled.
 
     A mechanism may weigh each replacement by the words written before it, which are public.
 
@@ -342,16 +344,17 @@ def _draw(
 def _of_filled_texts(
     generator: Callable[[int], np.random.Generator], encoded: Encoded
 ) -> Callable[[int], np.random.Generator]:
-    """Return a function that numbers only the texts with a token, and returns the generator of such
-    a text.
+    """Return a function that gives the random generator of the i-th text with tokens, so that texts
+    without tokens are not counted.
     """
     filled = np.flatnonzero(np.diff(encoded.offsets())).tolist()
     return lambda number: generator(filled[number])
 
 
 class Processes:
-    """The processes of a run. The processes that count the batches of a worker also rewrite them,
-    because each process takes a second to start. A map with another worker starts new processes.
+    """A pool of worker processes that lasts for a whole run. The processes that count the batches
+    of a worker also rewrite them, because each process takes a second to start. A map with another
+    worker starts new processes.
 
     Args:
         number: largest number of processes; 1 means the current process.
@@ -399,7 +402,7 @@ def count_batches(
     processes: Processes,
     progress: Progress,
 ) -> Iterator[tuple[T, BatchCounts]]:
-    """Count batches, in order."""
+    """Count batches in worker processes, and yield the counts in order."""
     for companion, counted in paired(partial(processes.map, worker, BatchWorker.count), batches):
         progress.advance(counted.counts.shape[1], int(counted.counts[1].sum()))
         yield companion, counted
@@ -412,7 +415,9 @@ def rewrite_batches(
     processes: Processes,
     progress: Progress,
 ) -> Iterator[tuple[T, RewrittenChunk]]:
-    """Rewrite batches, in order, with the same budget for each document."""
+    """Rewrite batches in worker processes with one budget per document, and yield the results in
+    order.
+    """
     rewrite_one = partial(BatchWorker.rewrite, budget=budget)
 
     def rewritten(given: Iterable[tuple[R, Batch]]) -> Iterator[tuple[R, RewrittenChunk]]:
@@ -430,8 +435,8 @@ def rewrite_batches(
 def paired(
     mapped: Callable[[Iterable[A]], Generator[R, None, None]], items: Iterable[tuple[T, A]]
 ) -> Generator[tuple[T, R], None, None]:
-    """Yield the result of an ordered map for each item, with the item's companion. The companion
-    stays in this process.
+    """Apply an ordered map to the second element of each pair, and yield pairs of the first element
+    and the result. The first elements are not sent to other processes.
     """
     waiting: deque[T] = deque()
 

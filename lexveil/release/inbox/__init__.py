@@ -1,1 +1,3 @@
-"""`lexveil release`: privatizes, checks and archives new documents of a source."""
+"""`lexveil release`: rewrites, checks and archives the new documents of an inbox folder or a
+database.
+"""

@@ -1,10 +1,10 @@
-"""The archive of releases, and the operator's memory of each release, which is never in the
-archive.
+"""The archive of releases, and the operator's private records about each release, which are never
+in the archive.
 
 A release is a folder with a documents.parquet. The ledger records its name when its epsilon is
-charged. The index and the newest versions are computed from the releases and the operator's memory,
-so that the next run can complete a killed run. Published ids are names that are not a function of
-any content.
+charged. The index and the newest versions of documents are computed from the releases and the
+operator's private records, so that the next run can complete a killed run. Published ids are names
+that are not a function of any content.
 """
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ ROWS_AT_A_TIME = 2_000  # rows of texts in memory at once
 
 
 def document_hash(hasher: Hasher, document: str) -> bytes:
-    """Return the keyed hash of a document's id, which is normalized like a subject key. Hashes of
-    documents are never compared with hashes of subjects.
+    """Return the keyed hash of a document's id, after normalizing the id like a subject key. Hashes
+    of documents are never compared with hashes of subjects.
     """
     return hasher.one(f"document:{subject_key(document)}")
 
 
 def content_hash(hasher: Hasher, document: str, subject: str, text_key: str) -> bytes:
-    """Return the keyed hash of a document's content (document, subject and texts as keys). Equal
-    texts of two documents have different hashes.
+    """Return the keyed hash of a document's id, subject and texts, by which changed documents are
+    recognized. Equal texts of two documents have different hashes.
     """
     return hasher.one(
         "content:" + json.dumps([subject_key(document), subject_key(subject), text_key])
@@ -84,12 +84,12 @@ def content_hash(hasher: Hasher, document: str, subject: str, text_key: str) -> 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The releases in a folder.
+    """The archive: a folder of releases, with the operator's private records about them.
 
     Attributes:
         folder: folder of the releases, relative to the project.
-        memory: the operator's folder, which nobody else may read.
-        salt: fingerprint of the ledger's salt, with which ids are hashed.
+        memory: the folder of the operator's private records, which nobody else may read.
+        salt: fingerprint of the budget ledger's salt, with which ids are hashed.
     """
 
     folder: Path
@@ -105,15 +105,15 @@ class Archive:
         )
 
     def check(self, paid: Iterable[str]) -> None:
-        """Check that every charged release exists, is complete, and has its memory under the
-        ledger's salt.
+        """Check that every charged release exists, is complete, and has its private records, made
+        with the ledger's salt.
 
         Args:
             paid: names of the releases that the ledger has charged.
 
         Raises:
-            RequestError: if a file is missing; the message names it. Without its memory, the
-                documents of a release would be charged again.
+            RequestError: if a file is missing; the message names it. Without its private records,
+                the documents of a release would be charged again.
         """
         releases = self.releases()
         for name in sorted(set(paid) - {release.name for release in releases}):
@@ -159,12 +159,14 @@ class Archive:
         )
 
     def withdrawn(self) -> set[bytes]:
-        """Return the hashes of all ids that were ever withdrawn."""
+        """Return the hashes of the ids of all documents that were ever withdrawn."""
         file = self.memory / WITHDRAWN
         return set(pq.read_table(file).column("document").to_pylist()) if file.exists() else set()
 
     def withdraw(self, gone: set[bytes]) -> None:
-        """Record permanently that documents were withdrawn from the archive."""
+        """Record permanently that the documents with these hashes were withdrawn from the
+        archive.
+        """
         self.make_memory()
         write_table(
             pa.table([pa.array(sorted(gone), HASH)], schema=WITHDRAWN_SCHEMA),
@@ -174,8 +176,8 @@ class Archive:
         (self.memory / WITHDRAWN).chmod(0o600)
 
     def make_memory(self, name: str = "") -> None:
-        """Create the operator's folder, or the folder of a release in it. Nobody else may read it,
-        and git ignores it.
+        """Create the folder of the operator's private records, or a release's folder in it. Nobody
+        else may read the folder, and git ignores it.
         """
         folder = self.memory / name
         for path in (*reversed(folder.parents), folder):
@@ -186,8 +188,8 @@ class Archive:
 
     @contextmanager
     def known(self, gone: set[bytes]) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open a database session with three tables: ``ids`` of all released versions, their states
-        as ``marks``, and ``gone``.
+        """Open a database session with three tables: ``ids`` of all released versions of documents,
+        their states as ``marks``, and ``gone``, the withdrawn documents.
         """
         with duckdb_session.session(self.machine) as con:
             files = [self.memory / release.name / IDS for release in self.releases()]
@@ -262,8 +264,8 @@ class Archive:
         return n_current
 
     def _take_out(self, release: Path, rows: list[int], published: list[str]) -> None:
-        """Remove rows from a release's documents and tokens. The release's record is written last,
-        as a sign of completion.
+        """Remove rows from the documents and tokens of a release. The release's record is written
+        last, which marks the removal as complete.
         """
         record = read_record(release)
         memory = self.memory / release.name
@@ -286,8 +288,8 @@ class Archive:
         write_json(changed, release / RECORD)
 
     def clear(self) -> None:
-        """Remove the folders of releases that were never published. The ledger has completed
-        unfinished releases by now.
+        """Remove the folders of releases that were never published. The ledger must have completed
+        unfinished releases before.
         """
         for parent in (self.folder, self.memory):
             for folder in parent.iterdir() if parent.is_dir() else ():
@@ -314,7 +316,9 @@ def read_record(release: Path) -> dict[str, Any]:
 
 
 def _take(file: Path, column: str, values: pa.Array) -> None:
-    """Rewrite a Parquet file without the rows that have one of ``values``, in bounded memory."""
+    """Remove the rows of a Parquet file in which a column has one of ``values``, in bounded
+    memory.
+    """
     source = pq.ParquetFile(file, pre_buffer=False)
     with (
         atomic_file(file) as partial,

@@ -1,5 +1,5 @@
-"""The gate of a release. It checks the counts of the source before any noise, and then the output
-as an observer would.
+"""Checks of `lexveil release`: of the counts of the source before any noise, and then of the output
+as an observer would see it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ REMEMBERED = (IDS, "source_checks.json", "source_checks.html")
 
 
 class NothingToRelease(Exception):  # noqa: N818 - not an error
-    """Signal that every document is withheld."""
+    """Signal that every document is withheld because of exhausted budgets, so that nothing is
+    released.
+    """
 
 
 class ReleaseGate(ReleaseHooks):
-    """The gate of `lexveil release`.
+    """The checks that `lexveil release` makes before noise is drawn and before the output is
+    published.
 
     Args:
         name: name of the release.
@@ -84,7 +87,9 @@ class ReleaseGate(ReleaseHooks):
     def _validated(
         self, docs: DataDocs, suite: Any, frame: Any, numbers: dict[str, object]
     ) -> tuple[dict[str, object], str]:
-        """Validate a frame by a suite, and return the result for the record and the page."""
+        """Validate a data frame by a suite, and return the result for the privacy record and the
+        path of the HTML page.
+        """
         from lexveil.release.checks.validation import validate
 
         verdict = validate(f"releases/{self.name}", suite, frame, docs)
@@ -114,7 +119,8 @@ class ReleaseGate(ReleaseHooks):
         self._source = self._validated(self.source_docs, suite, frame, numbers)
 
     def reserved(self, costs: LedgerCosts | None) -> None:
-        """Check that at least one document is not withheld.
+        """Check that at least one document is not withheld because of its subject's exhausted
+        budget.
 
         Raises:
             NothingToRelease: if all documents are withheld.
@@ -127,8 +133,8 @@ class ReleaseGate(ReleaseHooks):
     def written(
         self, outputs: Outputs, record: PrivacyRecord, operator: OperatorReport
     ) -> tuple[PrivacyRecord, OperatorReport]:
-        """Check the outputs by values that an observer can compute, and write the published files
-        and the operator's files.
+        """Check the outputs by values that an observer can compute, and write the remaining
+        published files and the operator's files.
 
         Raises:
             CheckFailedError: if an expectation does not hold. The noise has been drawn, so its

@@ -1,4 +1,4 @@
-"""Report on one run of `lexveil release`."""
+"""Report on one call of `lexveil release`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lexveil.core.accounting.statement import lines_of
 
 @dataclass(slots=True)
 class ReleaseReport:
-    """Counts of one run of `lexveil release`.
+    """Counts of documents in one call of `lexveil release`.
 
     Attributes:
         rows: rows of the source.
@@ -18,7 +18,7 @@ class ReleaseReport:
         duplicate: rows that repeat a released document or another row.
         withdrawn: documents of the source that are not released because they are withdrawn, now or
             earlier.
-        taken_out: versions of documents that this run removed from the archive.
+        taken_out: versions of documents that this call removed from the archive.
         released, withheld: new and changed documents that were released, or withheld because the
             budget of their subject is exhausted.
         epsilon: epsilon spent on all released documents; in a dry run, the cost that they would
@@ -26,7 +26,7 @@ class ReleaseReport:
         budget: budget of each document; None if there is no document to release.
         release: name of the new release; None if there is none.
         current: documents in the archive now, each in its newest version.
-        dry_run: whether the run only reported what a real run would do.
+        dry_run: whether the call only reported what a real call would do.
     """
 
     rows: int = 0

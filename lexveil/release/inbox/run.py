@@ -1,5 +1,5 @@
-"""One run of `lexveil release`: reads the source, removes withdrawn documents, and releases new and
-changed ones.
+"""One call of `lexveil release`: read the source, remove withdrawn documents, and release new and
+changed documents.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from lexveil.release.run import RowSource, Run
 
 
 def release_inbox(dry_run: bool = False, docs: DataDocs | None = None) -> ReleaseReport:
-    """Release the new and changed documents of the source in lexveil.toml. The caller must exclude
-    other runs.
+    """Release the new and changed documents of the source that lexveil.toml names. The caller must
+    prevent concurrent calls.
 
     Args:
         dry_run: whether to report only which documents would be released and what they would cost.
@@ -52,7 +52,7 @@ def release_inbox(dry_run: bool = False, docs: DataDocs | None = None) -> Releas
     Raises:
         RequestError: if there is no source, or the source cannot be released; nothing is spent
             then.
-        CheckFailedError: if the gate refuses the release; nothing is archived then, and nothing is
+        CheckFailedError: if a check refuses the release; nothing is archived then, and nothing is
             spent unless noise has been drawn.
     """
     model = Model.load(Path(), OWN)
@@ -88,8 +88,8 @@ def release_inbox(dry_run: bool = False, docs: DataDocs | None = None) -> Releas
 
 
 def _open_archive(configuration: Configuration, make: bool) -> Archive:
-    """Open the archive and check it against the ledger. Opening the ledger completes or aborts a
-    killed run.
+    """Open the archive of releases, and check it against the budget ledger. Opening the ledger
+    completes or aborts a killed release.
     """
     terms = configuration.inbox
     account = configuration.ledger
@@ -117,8 +117,8 @@ def _open_archive(configuration: Configuration, make: bool) -> Archive:
 
 @contextmanager
 def _private_folder(configuration: Configuration) -> Iterator[Path]:
-    """Yield a folder for source texts that nobody else may read, after removing the remains of a
-    killed run.
+    """Yield a temporary folder for source texts that nobody else may read, after removing the
+    remains of a killed call.
     """
     folder = Path(configuration.machine.temp_directory) / "release"
     shutil.rmtree(folder, ignore_errors=True)
@@ -132,7 +132,9 @@ def _private_folder(configuration: Configuration) -> Iterator[Path]:
 
 
 def release_name(now: datetime) -> str:
-    """Return a new name; names sort in the order of releases, even within a second."""
+    """Return a new name for a release. The names sort in the order of releases, even within a
+    second.
+    """
     return f"{now:%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(4)}"
 
 
@@ -143,7 +145,7 @@ def _release(
     selection: ReleaseSelection,
     docs: DataDocs,
 ) -> None:
-    """Release the selected documents, and complete the report."""
+    """Release the selected documents, and update the report."""
     report = selection.report
     terms = project.configuration.inbox
     name = release_name(datetime.now(UTC))
@@ -180,7 +182,9 @@ def _release(
 
 
 def cost(model: Model, columns: Columns, source: Path) -> tuple[float, float]:
-    """Return the budget of each document, and the cost of all documents before any cap."""
+    """Return the budget of each document, and the total cost of all documents before any budget
+    cap.
+    """
     file = Source(source, format_named("parquet"), "", source.stem)
     reader = Reader(file, columns.texts, columns.subject, spans_column=columns.spans)
     checked = check(model.configuration.inbox.request, model)

@@ -1,5 +1,5 @@
-"""Selection of the rows of a source to release: new and changed documents, by the hashes of earlier
-releases.
+"""Selection of the documents to release: new and changed documents, recognized by hashes from
+earlier releases.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ INCOMING = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSelection:
-    """Documents of a source, compared with the documents of earlier releases.
+    """The documents of a source to release, after a comparison with earlier releases.
 
     Attributes:
         source: private file of the rows to release, with their published ids; None if there are no
             rows to release.
         subjects: subject of each of these rows; None if no column names subjects.
-        ids: the operator's memory of these rows, in their order, without the name of the release.
-        gone: hashes of all ids that are withdrawn, now or earlier.
+        ids: the operator's private records about these rows, in the same order, without the name of
+            the release.
+        gone: hashes of the ids of all documents that are withdrawn, now or earlier.
         report: counts of the comparison.
     """
 
@@ -132,8 +133,8 @@ def _counts(con: duckdb.DuckDBPyConnection, n_rows: int) -> ReleaseReport:
 
 
 def _check_spans(con: duckdb.DuckDBPyConnection, columns: Columns) -> None:
-    """Check the spans of new and changed documents. The check takes place at selection, when the
-    original location of each row is still known.
+    """Check the spans of new and changed documents while the original location of each row is still
+    known.
     """
     if columns.spans is None:
         return
@@ -145,7 +146,7 @@ def _check_spans(con: duckdb.DuckDBPyConnection, columns: Columns) -> None:
 
 
 def _values(con: duckdb.DuckDBPyConnection, inner: str) -> list[str]:
-    """Return a column of the new and changed documents."""
+    """Return the values of a column for the new and changed documents."""
     return [
         value for (value,) in con.execute(f"select {inner} from chosen order by row").fetchall()
     ]
@@ -154,8 +155,8 @@ def _values(con: duckdb.DuckDBPyConnection, inner: str) -> list[str]:
 def _published(
     ids: list[str], columns: Columns, subjects: list[str] | None, how: Literal["pseudonym", "plain"]
 ) -> pa.Table:
-    """Return the published id and subject of each row. Pseudonyms are random, so that they are not
-    a function of any content.
+    """Return the published id and subject of each row. They are random pseudonyms, which do not
+    depend on any content, or the original names, according to ``how``.
     """
     if how == "pseudonym":
         ids = [secrets.token_hex(PSEUDONYM) for _ in ids]
@@ -173,10 +174,10 @@ def _published(
 def _write_selected(
     con: duckdb.DuckDBPyConnection, columns: Columns, names: pa.Table, out: Path
 ) -> None:
-    """Write the rows of new and changed documents with their published names.
+    """Write the rows of new and changed documents with their published ids and subjects.
 
-    Every row has a name. The left join still makes DuckDB declare every column as nullable. With
-    an inner join DuckDB would declare a column as nullable only if a row of the source is null, and
+    Every row has a name. The left join still makes DuckDB declare every column as nullable. With an
+    inner join DuckDB would declare a column as nullable only if a row of the source is null, and
     the published file would show that.
     """
     inner = dict.fromkeys(columns.subjects, "names.subject") | {columns.id: "names.id"}
@@ -195,7 +196,9 @@ def _write_selected(
 
 
 def _count_taken_out(archive: Archive, gone: set[bytes]) -> int:
-    """Return the number of archived versions that ``gone`` removes."""
+    """Return the number of document versions that will be removed from the archive because their
+    hashes are in ``gone``.
+    """
     with archive.known(gone - archive.withdrawn()) as con:
         ((n_versions,),) = con.execute(
             "select count(*) from marks where state = 'withdrawn'"
@@ -206,8 +209,8 @@ def _count_taken_out(archive: Archive, gone: set[bytes]) -> int:
 def register_hashes(
     con: duckdb.DuckDBPyConnection, file: Path, columns: Columns, hasher: Hasher
 ) -> int:
-    """Store the hashes of all rows of a source in the table ``incoming``, and return the number of
-    rows.
+    """Hash the document ids, subjects and contents of all rows into the table ``incoming``, and
+    return the number of rows.
 
     Raises:
         RequestError: if a row has no id or no subject; the message names the first such row.
@@ -223,7 +226,7 @@ def register_hashes(
 
 
 def _hashes(file: Path, columns: Columns, hasher: Hasher) -> Iterator[pa.Table]:
-    """Yield the hashes of a source, batch by batch, in the columns of ``INCOMING``."""
+    """Yield the hashes of a source's rows, batch by batch, in the columns of ``INCOMING``."""
     wanted = list(dict.fromkeys([columns.id, *columns.subjects, *columns.texts]))
     start = 0
     for batch in pq.ParquetFile(file, pre_buffer=False).iter_batches(

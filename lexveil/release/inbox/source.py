@@ -1,5 +1,5 @@
-"""Reading of a release's source into a private file, once. The source may be an inbox of files, a
-database, or anything else that DuckDB reads.
+"""Copy of a release's source to a private file. The source may be an inbox of files, a database, or
+anything else that DuckDB reads.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ ABOUT_THE_QUERY = (duckdb.ParserException, duckdb.CatalogException, duckdb.Binde
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Columns to read from a source. The private file names the columns c0, c1, and so on, so that
-    no names can clash.
+    """The columns to read from the source of a release. The private copy names them c0, c1, and so
+    on, so that no names can clash.
     """
 
     id: str
@@ -53,32 +53,38 @@ class Columns:
 
     @classmethod
     def of(cls, params: InboxParams) -> Columns:
-        """Return the columns that lexveil.toml names."""
+        """Create the columns from the settings of lexveil.toml."""
         texts = tuple(params.text_columns)
         others = tuple(params.columns or ())
         return cls(params.id_column, texts, params.subject_column, others, params.spans_column)
 
     @property
     def names(self) -> list[str]:
-        """Names of all columns, each once, in the order of the archive."""
+        """The names of all columns, without duplicates, in the order in which the archive stores
+        them.
+        """
         spans = [] if self.spans is None else [self.spans]
         return list(dict.fromkeys([self.id, *self.subjects, *self.texts, *spans, *self.others]))
 
     @property
     def subjects(self) -> list[str]:
-        """The column with the subject of a document, as a list; empty if there is none."""
+        """The name of the column with the subject of a document, as a list that is empty if there
+        is no such column.
+        """
         return [] if self.subject is None else [self.subject]
 
     def inner(self, column: str) -> str:
-        """Return the name of a column in the private file."""
+        """Return the name (c0, c1, …) of a column in the private copy of the source."""
         return f"c{self.names.index(column)}"
 
 
 def gather(
     params: InboxParams, columns: Columns, con: duckdb.DuckDBPyConnection, out: Path
 ) -> set[str]:
-    """Write all rows of a source to ``out``, with the columns place and is_withdrawn, and the
-    columns of the source as c0, c1, and so on. Spans are written as JSON, without a check.
+    """Write all rows of a source to ``out``, with the columns place and is_withdrawn and the
+    source's columns renamed to c0, c1, and so on. Return the ids of withdrawn documents.
+
+    Spans are written as JSON, without a check.
 
     Args:
         out: Parquet file; its rows have the order of reading.
@@ -118,7 +124,7 @@ def _inbox(folder: Path, columns: Columns, out: Path) -> set[str]:
 
 
 def _files(folder: Path) -> list[Source]:
-    """Return the files of an inbox. The inbox may be empty."""
+    """Return the data files in an inbox folder, which may be empty."""
     files = [
         path
         for path in folder.iterdir()
@@ -159,7 +165,7 @@ def _rows(source: Source, columns: Columns) -> Iterator[dict[str, object]]:
 
 
 def _as_json(spans: Any, column: str, where: str) -> str | None:
-    """Return spans as JSON. Some files store spans as JSON already."""
+    """Return detected spans as JSON. Spans that a file already stores as JSON stay unchanged."""
     if spans is None or isinstance(spans, str):
         return text_value(spans, column, where)
     # a value without a JSON form is not a valid position or type, and the check of spans rejects it
@@ -261,7 +267,7 @@ def _attach(target: str, con: duckdb.DuckDBPyConnection) -> None:
 
 
 def _literal(text: str) -> str:
-    """Return a text as an SQL literal."""
+    """Return a text as a quoted SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -281,7 +287,7 @@ def quoted(column: str) -> str:
 
 
 def read_location(con: duckdb.DuckDBPyConnection, file: Path, position: int) -> str:
-    """Return the original location of a row in the private file."""
+    """Return the original location (file and row) of a row in the private copy of the source."""
     row = con.execute(
         f"select place from read_parquet({duckdb_session.file_list([file])}, file_row_number "
         "= true) "

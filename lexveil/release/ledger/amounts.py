@@ -1,4 +1,4 @@
-"""Amounts of epsilon as whole nano-epsilon. Amounts are rounded so that no subject is ever charged
+"""Amounts of epsilon as whole numbers of nano-epsilon, rounded so that no subject is ever charged
 too little.
 """
 
@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def cap_nano(cap: float) -> int:
-    """Convert a cap to nano-epsilon, rounded down.
+    """Convert a subject's budget cap to nano-epsilon, rounded down.
 
     Raises:
         ParameterError: if the cap is not a positive number below 1e9.
@@ -38,8 +38,8 @@ def budget_nano(budget: float) -> int:
 
 
 def nano_epsilon(epsilon: npt.NDArray[np.float64]) -> Ints:
-    """Return ceil(ε · 1e9) of the exact product, (n,), for ε of at least 0. An ε above 2e9 counts
-    as 2e9.
+    """Convert epsilons to whole nano-epsilon, ceil(ε · 1e9) of the exact product, shape (n,), for ε
+    of at least 0. An ε above 2e9 counts as 2e9.
 
     The rounding error of the float64 product is computed exactly (Dekker 1971, two-product), so
     that no amount is ever rounded down.
@@ -60,8 +60,8 @@ def costs(epsilon: npt.NDArray[np.float64], budget: float) -> Ints:
     """Return the costs of documents in nano-epsilon: ceil(ε · 1e9), and never more than ceil(B ·
     1e9).
 
-    The budget is read as its shortest decimal notation, so that ten documents of 0.1 cost 1, and
-    not 1 and ten nano-epsilon.
+    The budget is read as its shortest decimal notation. Ten documents with a budget of 0.1
+    therefore cost exactly 1 epsilon, although the float64 number 0.1 is slightly above a tenth.
 
     Args:
         epsilon: (n,) epsilon that each document spends, finite and at least 0.

@@ -1,10 +1,10 @@
-"""The anchor of a ledger: a file outside the ledger's folder that records the end of the chain, so
-that no ledger can be restarted unnoticed.
+"""The anchor of a budget ledger: a file outside the ledger's folder that records the ledger's last
+log entry, so that nobody can restart or roll back the ledger unnoticed.
 
-The anchor holds the number of entries, the hash of the last entry and the fingerprint of the salt.
-Every change of the ledger checks the anchor first, in constant time, and updates it afterwards. If
-the ledger has more entries than its anchor, a crash occurred between the change and the update. If
-the ledger has fewer or other entries, it lacks spending.
+The anchor holds the number of log entries, the hash of the last entry and the fingerprint of the
+salt. Every change of the ledger checks the anchor first, in constant time, and updates it
+afterwards. If the ledger has more entries than its anchor, a crash occurred between the change and
+the update. If the ledger has fewer or other entries, it lacks spending.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ RESTORE = f"restore the ledger's last copy, or, {ACCEPT}"
 
 
 class Mark(BaseModel):
-    """Content of an anchor: number of entries in the chain, hash of the last entry, and fingerprint
-    of the ledger's salt.
+    """Content of an anchor file: number of entries in the ledger's log, hash of the last entry, and
+    fingerprint of the ledger's salt.
     """
 
     entries: int = Field(gt=0, lt=2**63)
@@ -46,13 +46,14 @@ class Mark(BaseModel):
 
 @dataclass(slots=True)
 class Anchor:
-    """The anchor of one ledger.
+    """The anchor of one budget ledger: a file outside the ledger that records the ledger's last log
+    entry.
 
     Attributes:
         path: file of the anchor.
         folder: folder of the ledger.
         salt: fingerprint of the ledger's salt.
-        is_behind: whether the file could not be written after the chain's last entry.
+        is_behind: whether the file could not be updated after the last log entry.
     """
 
     path: Path
@@ -61,12 +62,12 @@ class Anchor:
     is_behind: bool = False
 
     def mark(self) -> Mark | None:
-        """Return the mark that the anchor's file holds now; see ``read``."""
+        """Return the current content of the anchor file; see ``read``."""
         return read(self.path)
 
     def check(self, con: Connection, mark: Mark | None) -> None:
-        """Check that the ledger is the ledger that wrote the anchor, in the state of the anchor or
-        in a later state. The check reads at most four rows.
+        """Check that the ledger is the one that wrote the anchor, in the same state or a later one.
+        The check reads at most four rows.
 
         Args:
             mark: the content of the anchor, read before the state of the ledger was read, or while
@@ -111,8 +112,8 @@ class Anchor:
             )
 
     def write(self, entries: int, head: str, is_accepted: bool = False) -> None:
-        """Record the end of the chain durably. An anchor with more entries, which another process
-        wrote, stays unless ``is_accepted`` is set.
+        """Record the ledger's last log entry in the anchor file, durably. A file with more entries,
+        which another process wrote, is replaced only if ``is_accepted`` is set.
         """
         lock = take(self.folder / "locks" / LOCK, wait=True)
         assert lock is not None
@@ -145,7 +146,7 @@ class Anchor:
 
 
 def read(path: Path) -> Mark | None:
-    """Return the content of an anchor, or None if there is no file.
+    """Read an anchor file. Return its content, or None if there is no file.
 
     Raises:
         RequestError: if the file is not an anchor, or if it is a link without a target, for example
@@ -172,7 +173,7 @@ def read(path: Path) -> Mark | None:
 
 
 def check_absent(path: Path, ledger: str) -> None:
-    """Check that no anchor exists for a ledger that does not exist.
+    """Check that no anchor file exists for a ledger that does not exist.
 
     Raises:
         RequestError: if there is an anchor.

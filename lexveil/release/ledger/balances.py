@@ -1,9 +1,10 @@
-"""Balances of subjects, with a proof that nobody edited them.
+"""Balances of subjects: the epsilon that each has spent, with keyed hashes that show whether
+anybody edited them.
 
 A balance is the sum of the charges of all releases to a subject. It has a keyed hash (BLAKE2b, with
 a key made from the salt) of subject and amount. Sum and hash are checked for every subject of a
-release before the release spends. The chain records the number of balances, so that a balance
-cannot be removed together with its charges.
+release before the release spends. The ledger's hash-chained log records the number of balances, so
+that a balance cannot be removed together with its charges.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ CHARGES = (
 
 
 def edited(wrong: int) -> RequestError:
-    """Return the error about balances that somebody edited."""
+    """Return the error for a number of balances that somebody edited."""
     return RequestError(
         f"{wrong:,} of the ledger's balances differ from the charges of releases, so "
         f"somebody edited them (`lexveil ledger verify` names them); {RESTORE}"
@@ -33,8 +34,9 @@ def edited(wrong: int) -> RequestError:
 
 
 def spend_digest(rows: Iterable[tuple[Any, Any]]) -> tuple[int, int, str]:
-    """Return the number of charged subjects, the total of their charges, and the chain's digest of
-    (subject hash, nano-epsilon) pairs in the order of the hashes.
+    """Return the number of charged subjects, the total of their charges, and a digest of the
+    (subject hash, nano-epsilon) pairs in the order of the hashes. The digest is recorded in the
+    ledger's log.
     """
     digest = hashlib.sha256()
     n_paying = 0
@@ -51,20 +53,20 @@ def spend_digest(rows: Iterable[tuple[Any, Any]]) -> tuple[int, int, str]:
 
 
 def seal(con: Connection, spent: str = "balance", release: int | None = None) -> tuple[int, str]:
-    """Check the balances of temp.charges, write the new balances to temp.sealed, and write the
-    charges to spends.
+    """Verify the balances of the subjects in temp.charges, write their new balances to temp.sealed,
+    and write the charges to the table spends.
 
     This process computes the keyed hashes, not the database, so that their key stays on this
     machine.
 
     Args:
-        spent: SQL of the spending of a subject according to its charges, which its balance must
-            equal.
+        spent: SQL expression for the spending of a subject according to its charges, which must
+            equal the subject's balance.
         release: number of the charged release; None writes nothing to spends.
 
     Returns:
-        Number of edited balances, and the chain's digest of the amounts that are charged or
-            returned.
+        Number of edited balances, and a digest (for the ledger's log) of the amounts that are
+            charged or returned.
     """
     digest = hashlib.sha256()
     wrong = 0
@@ -89,8 +91,8 @@ def seal(con: Connection, spent: str = "balance", release: int | None = None) ->
 
 
 def write_sealed(con: Connection) -> None:
-    """Replace balances by the values in temp.sealed. New balances are written by a separate
-    statement, which halves the time in PostgreSQL.
+    """Copy the new balances from temp.sealed to the table of balances. Balances of new subjects are
+    inserted by a separate statement, which halves the time in PostgreSQL.
     """
     for query in ("ledger/raise", "ledger/add"):
         con.execute(text(query))
@@ -130,13 +132,13 @@ def give_back(con: Connection, release: int) -> int:
 
 
 def count(con: Connection) -> int:
-    """Return the number of balances."""
+    """Return the number of balances, which is the number of subjects that were ever charged."""
     return int(con.execute("select count(*) from balances").fetchone()[0])
 
 
 def recorded(con: Connection) -> int | None:
-    """Return the number of balances from the newest entry that changed this number, or None if no
-    entry records it.
+    """Return the number of balances that the ledger's log records last, or None if no log entry
+    records it.
     """
     entry = chain.newest(con, "reserved", "aborted", "accepted")
     n_balances: int | None = json.loads(entry.payload).get("balances") if entry else None
@@ -144,7 +146,7 @@ def recorded(con: Connection) -> int | None:
 
 
 def check_count(con: Connection) -> int:
-    """Return the number of balances, after comparing it with the chain.
+    """Check that the number of balances equals the number in the ledger's log, and return it.
 
     Raises:
         RequestError: if the numbers differ.
@@ -157,8 +159,8 @@ def check_count(con: Connection) -> int:
 
 
 def rebuild(con: Connection) -> int:
-    """Recompute all balances as sums of charges, and return the number of balances that
-    were wrong.
+    """Recompute all balances as sums of the recorded charges, and return the number of balances
+    that were wrong.
     """
     wrong = sum(1 for _ in con.stream(text("ledger/wrong_balances")))
     wrong += sum(1 for _ in edited_macs(con))
@@ -176,7 +178,7 @@ def rebuild(con: Connection) -> int:
 
 
 def edited_macs(con: Connection) -> Iterator[bytes]:
-    """Yield subjects whose balance does not match its keyed hash."""
+    """Yield the subjects whose balance does not match its keyed hash."""
     for subject, nano, mac in con.stream("select subject, nano, mac from balances"):
         if mac != con.mac(subject, nano):
             yield subject

@@ -1,4 +1,4 @@
-"""The ledger's own cap, for releases whose lexveil.toml has no cap."""
+"""The budget cap that a ledger itself stores, for releases whose lexveil.toml sets no cap."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ TIMES = 10
 
 
 class OwnCap(NamedTuple):
-    """The ledger's own cap in nano-epsilon (None for no limit), and whether the current release set
-    it.
+    """The budget cap that a ledger itself stores: nano-epsilon per subject (None for no limit), and
+    whether the current release set it.
     """
 
     nano: int | None
@@ -24,8 +24,8 @@ class OwnCap(NamedTuple):
 
 
 def own_cap(con: Connection) -> OwnCap | None:
-    """Return the ledger's own cap from the newest entry about it, or None if there is no such
-    entry.
+    """Return the budget cap that the ledger itself stores, from the newest log entry about it, or
+    None if no entry sets a cap.
 
     Raises:
         RequestError: if that entry was changed.
@@ -42,8 +42,8 @@ def own_cap(con: Connection) -> OwnCap | None:
 
 
 def fix_cap(con: Connection, budget: float) -> OwnCap:
-    """Return the ledger's own cap. If there is none, set it to ``TIMES`` the budget that a text of
-    ordinary length may spend.
+    """Return the budget cap that the ledger itself stores. If there is none, set it to ``TIMES``
+    times the budget that a text of ordinary length may spend.
     """
     if (cap := own_cap(con)) is not None:
         return cap
@@ -61,8 +61,8 @@ Cap = float | Literal["unlimited"] | None
 
 
 def cap_of(configured: Cap, con: Connection) -> Cap:
-    """Return the cap of a subject in a release now, or None if there is no cap, so that the first
-    release would set one.
+    """Return the budget cap of a subject in a release now, or None if no cap is set yet, so that
+    the first release would set one.
 
     Args:
         configured: the cap of lexveil.toml, which takes precedence over the ledger's own.

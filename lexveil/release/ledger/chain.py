@@ -1,5 +1,5 @@
-"""The chain of entries. Each entry holds the hash of the previous entry, so that no entry can be
-changed or removed unnoticed.
+"""The ledger's log, a chain of entries. Each entry holds the hash of the previous entry, so that no
+entry can be changed or removed unnoticed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ START = "0" * 64  # previous hash of the first entry
 
 
 class Entry(NamedTuple):
-    """One entry of the chain.
+    """One entry of the ledger's hash-chained log.
 
     Attributes:
         seq: number of the entry: 1, 2, 3 and so on.
@@ -40,7 +40,9 @@ class Entry(NamedTuple):
     hash: str
 
     def right_hash(self) -> str:
-        """Return the SHA-256 of the previous hash, as bytes, and this entry as canonical JSON."""
+        """Return the correct SHA-256 of this entry, computed from the previous entry's hash and
+        this entry as canonical JSON.
+        """
         content = {
             name: getattr(self, name) for name in ("seq", "time", "release", "kind", "payload")
         }
@@ -48,8 +50,8 @@ class Entry(NamedTuple):
 
 
 def canonical(value: Any) -> str:
-    """Return JSON with sorted keys, no white space and ASCII only, so that the same value has the
-    same bytes.
+    """Return a value as JSON with sorted keys, no white space and ASCII only, so that equal values
+    have equal bytes.
 
     Raises:
         ParameterError: if the value cannot be written as JSON.
@@ -63,14 +65,14 @@ def canonical(value: Any) -> str:
 
 
 def entries(con: Connection, clause: str = "order by seq") -> Iterator[Entry]:
-    """Return the entries that an SQL clause selects, in its order."""
+    """Return the log entries that an SQL clause selects, in the order of the clause."""
     columns = ", ".join(Entry._fields)
     return map(Entry._make, con.execute(f"select {columns} from entries {clause}"))
 
 
 def newest(con: Connection, *kinds: str) -> Entry | None:
-    """Return the newest entry, or the newest entry of some kinds, or None if there is no such
-    entry.
+    """Return the newest log entry, or the newest entry of the given kinds, or None if there is no
+    such entry.
     """
     listed = ", ".join(f"'{kind}'" for kind in kinds)
     return next(
@@ -80,7 +82,7 @@ def newest(con: Connection, *kinds: str) -> Entry | None:
 
 
 def append(con: Connection, release: str | None, kind: str, payload: Mapping[str, Any]) -> Entry:
-    """Append an entry to the chain, in the transaction of the change that it describes."""
+    """Append an entry to the ledger's log, in the transaction of the change that it describes."""
     last = newest(con)
     seq, previous = (last.seq, last.hash) if last else (0, START)
     time = datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,4 +1,4 @@
-"""Checks of a verification. They recompute the whole ledger, or everything after an anchor."""
+"""Checks that recompute a whole ledger, or the part of it that is newer than an anchor."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ KINDS = ("opened", "reserved", "spent", "written", "committed", "aborted", "fail
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault of the ledger. It has a place and a description, and never a key."""
+    """A fault that was found in the ledger: its place and its description, without any subject's
+    key.
+    """
 
     where: str
     what: str
@@ -53,10 +55,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Part of the ledger to verify: the whole ledger, or everything after an anchor.
+    """Part of the ledger to verify: the whole ledger, or everything newer than an anchor.
 
     Attributes:
-        trusted, head: number of entries before this part, and the hash of the last of them.
+        trusted, head: number of log entries before this part, and the hash of the last of these.
         seq, first: number of the first entry, and of the first release that began in this part.
     """
 
@@ -67,16 +69,18 @@ class _Scope:
 
     @property
     def touched(self) -> dict[str, int]:
-        """Query parameters for the SQL text ``TOUCHED``."""
+        """Parameters for the SQL query ``TOUCHED``, which finds the subjects that the releases in
+        this part have charged.
+        """
         return {"first": self.first, "seq": self.seq}
 
 
 @dataclass(slots=True)
 class _Release:
-    """State of a release, replayed from the chain.
+    """State of a release, reconstructed from the ledger's log.
 
     Attributes:
-        reserved, reserved_seq: payload and number of the entry `reserved`.
+        reserved, reserved_seq: payload and number of the log entry `reserved`.
         files: files in the entry `written`; None before this entry.
     """
 
@@ -93,7 +97,9 @@ def checks(
     counted: dict[str, Any],
     mark: Mark | None,
 ) -> Iterator[Iterator[Fault]]:
-    """Yield each check as an iterator of faults, and write totals to ``counted``."""
+    """Yield each check of the ledger as an iterator of the faults that it finds, and write totals
+    to ``counted``.
+    """
     known: dict[str, _Release] = {}
     con = database.con
     place = database.name.rpartition("/")[2]
@@ -141,8 +147,8 @@ def checks(
 
 
 def _new_since(con: Connection, mark: Mark) -> _Scope | None:
-    """Return the part of the ledger after an anchor, or None if the ledger has another entry than
-    the anchor names.
+    """Return the part of the ledger that is newer than an anchor, or None if the ledger's entry
+    differs from the entry that the anchor names.
     """
     rows = con.execute(f"{ENTRIES} where seq = ?", (mark.entries,)).fetchall()
     if (
@@ -163,7 +169,9 @@ def _new_since(con: Connection, mark: Mark) -> _Scope | None:
 def _replay_all(
     con: Connection, known: dict[str, _Release], clause: str, parameters: Mapping[str, Any]
 ) -> None:
-    """Replay entries into ``known`` without checking them."""
+    """Reconstruct the state of releases from log entries into ``known``, without checking the
+    entries.
+    """
     for entry in map(Entry._make, con.stream(f"{ENTRIES} where {clause} order by seq", parameters)):
         _replay(con, entry, json.loads(entry.payload), known)
 
@@ -171,7 +179,9 @@ def _replay_all(
 def _chain(
     con: Connection, known: dict[str, _Release], counted: dict[str, Any], scope: _Scope
 ) -> Iterator[Fault]:
-    """Check the entries of the chain, and replay them into ``known``."""
+    """Check the hash chain of the log entries, and reconstruct the state of releases into
+    ``known``.
+    """
     seq = scope.trusted
     head = scope.head
     for entry in map(
@@ -205,8 +215,8 @@ def _chain(
 
 
 def _replay(con: Connection, entry: Entry, payload: Any, known: dict[str, _Release]) -> str | None:
-    """Replay an entry into ``known``, and return a description of its fault, or None if it has
-    none.
+    """Apply a log entry to the states of releases in ``known``, and return a description of its
+    fault, or None if it has none.
     """
     if entry.seq == 1:
         meta = dict(con.execute("select name, value from meta"))
@@ -236,7 +246,7 @@ def _replay(con: Connection, entry: Entry, payload: Any, known: dict[str, _Relea
 
 
 def _releases(con: Connection, known: dict[str, _Release], scope: _Scope) -> Iterator[Fault]:
-    """Check that the table of releases equals the chain."""
+    """Check that the table of releases agrees with the ledger's log."""
     query = f"select id, state, budget, cap, reserved_seq from releases where number in ({TOUCHED})"
     rows = con.execute(query, scope.touched).fetchall()
     for name, state, budget, cap, seq in rows:
@@ -261,7 +271,7 @@ def _releases(con: Connection, known: dict[str, _Release], scope: _Scope) -> Ite
 
 
 def _files(con: Connection, known: dict[str, _Release], scope: _Scope) -> Iterator[Fault]:
-    """Check that the files of each release are the files in its entry `written`."""
+    """Check that the stored files of each release are the files in its log entry `written`."""
     rows = con.stream(
         "select releases.id, files.final, files.sha256 from files "
         "inner join releases on releases.number = files.release where final is not null and "
@@ -278,8 +288,8 @@ def _files(con: Connection, known: dict[str, _Release], scope: _Scope) -> Iterat
 
 
 def _spends(con: Connection, known: dict[str, _Release], scope: _Scope) -> Iterator[Fault]:
-    """Check that the charges of each release have the digest in the chain, and that a release
-    without a reservation has no charges.
+    """Check that the charges of each release have the digest in the ledger's log, and that a
+    release without a reservation has no charges.
     """
     query = f"select number, id from releases where number in ({TOUCHED})"
     numbers = dict(con.execute(query, scope.touched).fetchall())
@@ -317,8 +327,8 @@ def _spends(con: Connection, known: dict[str, _Release], scope: _Scope) -> Itera
 
 
 def _subjects(con: Connection, query: str, what: str) -> Iterator[Fault]:
-    """Yield a fault for each row of a query, which returns a subject and amounts. ``what`` formats
-    the amounts in epsilon.
+    """Run a query that returns a subject and amounts, and yield a fault for each row. ``what`` is a
+    template for the amounts in epsilon.
     """
     for subject, *nano in con.stream(query):
         yield _of_subject(subject, what.format(*(amount / NANO for amount in nano)))
@@ -332,8 +342,8 @@ def _of_subject(subject: Any, what: str) -> Fault:
 def _paying(
     con: Connection, scope: _Scope, hasher: Hasher | None, counted: dict[str, Any]
 ) -> Iterator[Fault]:
-    """Check the sums, keyed hashes and caps of the balances of the subjects that the releases in
-    scope charge.
+    """Check the sums, keyed hashes and caps of the balances of all subjects that the checked
+    releases charge.
     """
     counted["subjects"] = 0
     query = text("ledger/paying").format(touched=TOUCHED)
@@ -348,8 +358,8 @@ def _paying(
 
 
 def _hasher(con: Connection, folder: Path) -> Hasher | None:
-    """Return the hasher of the ledger's salt, or None if the folder lacks this salt. Keyed hashes
-    cannot be checked without the salt.
+    """Return the hasher with the ledger's salt, or None if the salt is not in the folder. Keyed
+    hashes cannot be checked without the salt.
     """
     salt = (folder / SALT).read_bytes() if (folder / SALT).exists() else b""
     rows = con.execute("select value from meta where name = 'salt'").fetchall()
@@ -357,8 +367,8 @@ def _hasher(con: Connection, folder: Path) -> Hasher | None:
 
 
 def _meta(con: Connection, folder: Path, hasher: Hasher | None) -> Iterator[Fault]:
-    """Check that the salt belongs to the ledger, and that keys in plain text exist only in a ledger
-    of plain keys.
+    """Check that the salt belongs to the ledger, and that subjects' keys are stored in plain text
+    only if the ledger's settings say so.
     """
     plain = con.execute("select 1 from meta where name = 'keys' and value = 'plain'").fetchone()
     if not plain and con.execute("select 1 from names limit 1").fetchone():
@@ -368,7 +378,9 @@ def _meta(con: Connection, folder: Path, hasher: Hasher | None) -> Iterator[Faul
 
 
 def _keyed(con: Connection, hasher: Hasher) -> Iterator[Fault]:
-    """Check keys in plain text against their hashes, and check the keyed hashes of all balances."""
+    """Check subjects' keys in plain text against their hashes, and check the keyed hashes of all
+    balances.
+    """
     for subject, key in con.stream("select subject, key from names"):
         if subject != hasher.one(str(key)):
             yield _of_subject(subject, "its key in plain text does not match its hash")
@@ -378,7 +390,9 @@ def _keyed(con: Connection, hasher: Hasher) -> Iterator[Fault]:
 
 
 def _record(release: _Release | None, digest: str) -> str | None:
-    """Return the fault of a release's record with this SHA-256, or None if it has none."""
+    """Return the fault of the privacy record with this SHA-256, compared with its release in the
+    log, or None if it has none.
+    """
     if release is None:
         return "its release is not in the chain, so the ledger was truncated or replaced since"
     if release.state != "committed":

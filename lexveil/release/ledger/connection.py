@@ -1,4 +1,4 @@
-"""Interface between a ledger and the database engine of its tables."""
+"""Interface between a budget ledger and the database engine that stores its tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Mac = Callable[[Any, Any, Any, Any, Any], bytes | None]
 
 
 class ResultRows(Protocol):
-    """Rows of a small result."""
+    """Interface of the rows of a small query result."""
 
     def __iter__(self) -> Iterator[Any]: ...
     def fetchone(self) -> Any: ...  # noqa: D102
@@ -19,13 +19,13 @@ class ResultRows(Protocol):
 
 
 class Connection(Protocol):
-    """Connection to the database engine of a ledger. All engines get the same SQL, with parameters
-    ? in order, or $name.
+    """Interface of a connection to the database engine of a ledger. All engines get the same SQL,
+    with parameters ? in order, or $name.
 
     Attributes:
         mac: function that returns the keyed hash of a subject and its balance.
-        in_order: ending of a query that fills a temporary table with the key `subject`, so that its
-            rows are stored in the order of the key.
+        in_order: SQL clause for queries that fill a temporary table with the key `subject`, so that
+            its rows are stored in the order of the key.
         in_transaction: whether a transaction is open.
     """
 
@@ -44,7 +44,9 @@ class Connection(Protocol):
         ...
 
     def scratch(self, table: str, columns: str) -> None:
-        """Create an empty temporary table with the key `subject`, replacing an existing one."""
+        """Create an empty temporary table with the primary key `subject`, replacing an existing
+        one.
+        """
         ...
 
     def fill(self, table: str, columns: str, parts: Iterable[Sequence[Any]]) -> None:
@@ -58,7 +60,7 @@ class Connection(Protocol):
         Args:
             mac: function that checks a balance and returns its new keyed hash; it is called in the
                 order of subjects.
-            spent: SQL of the spending of a subject, a whole number.
+            spent: SQL expression for the spending of a subject, a whole number.
             release: number of the release for the charges; None records no charges.
         """
         ...

@@ -1,4 +1,5 @@
-"""Tables of a ledger in SQLite. A commit survives a power cut, and errors are reported in words.
+"""Storage of a ledger's tables in SQLite. A commit survives a power cut, and errors are reported in
+plain words.
 
 The module for PostgreSQL (``lexveil.release.ledger.postgresql``) runs the same SQL in the same
 steps.
@@ -68,12 +69,12 @@ REASONS = {
 
 
 def text(name: str) -> str:
-    """Return the SQL of sql/NAME.sql."""
+    """Return the SQL text of the file sql/NAME.sql."""
     return paths.query(name).read_text(encoding="utf-8")
 
 
 class SqliteConnection(sqlite3.Connection):
-    """Connection to SQLite by the standard library."""
+    """Connection to SQLite through the standard library, with the interface ``Connection``."""
 
     mac: Callable[[object, object], bytes | None]
     in_order: ClassVar = ""  # the primary key sorts the rows, so an `order by` would sort twice
@@ -112,11 +113,11 @@ class SqliteConnection(sqlite3.Connection):
 
 
 class Store:
-    """Storage of a ledger's tables. This base class stores them in an SQLite file in the ledger's
-    folder.
+    """Storage of a ledger's tables, which opens or creates them. This base class uses an SQLite
+    file in the ledger's folder.
 
     Attributes:
-        name: name for messages.
+        name: name of the storage in messages.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -128,7 +129,7 @@ class Store:
         return self.file.exists()
 
     def open(self, patience: float, read_only: bool = False) -> Database:
-        """Open the tables.
+        """Open the ledger's tables, and return a connection to them.
 
         Args:
             patience: seconds to wait while other processes lock them.
@@ -141,7 +142,7 @@ class Store:
         return Database(self.file, patience, read_only)
 
     def make(self, meta: Mapping[str, str]) -> None:
-        """Create all tables in one transaction."""
+        """Create all tables of a new ledger in one transaction."""
         partial = self.file.with_name(f".{self.file.name}.partial")
         partial.unlink(missing_ok=True)
         try:
@@ -164,7 +165,7 @@ class Store:
 
 
 def begin_chain(con: Connection, meta: Mapping[str, str]) -> None:
-    """Write the metadata and the first entry of a new ledger."""
+    """Write the metadata and the first log entry of a new ledger."""
     for row in meta.items():
         con.execute("insert into meta values (?, ?)", row)
     chain.append(con, None, "created", {**meta, "schema": SCHEMA})
@@ -174,7 +175,7 @@ class Database:
     """One connection to a ledger's tables, for one thread of one process.
 
     Attributes:
-        name: name for messages.
+        name: name of the storage in messages.
         is_shared: whether the tables also have releases of other machines, whose files are on those
             machines.
         guard: the anchor against which each change is checked.
@@ -190,7 +191,7 @@ class Database:
     con: Connection
 
     def __init__(self, file: Path, patience: float, read_only: bool = False) -> None:
-        """Open an existing database; see ``Store.open``."""
+        """Open an existing SQLite database; see ``Store.open``."""
         self.name = str(file)
         self._patience = patience
         self.guard: Anchor | None = None
@@ -317,18 +318,18 @@ class Database:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turn errors of the engine into errors with a plain message."""
+        """Convert errors of the database engine in the block to errors with a plain message."""
         try:
             yield
         except self.failure as error:
             raise RequestError(f"{self.name}: {self.reason(error)}") from None
 
     def is_busy(self, error: Any) -> bool:
-        """Return whether an error means that another process holds a lock."""
+        """Return whether a database error means that another process holds a lock."""
         return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
     def reason(self, error: Any) -> str:
-        """Describe an error of the engine in words."""
+        """Describe an error of the database engine in plain words."""
         code = _code(error)
         name = getattr(error, "sqlite_errorname", type(error).__name__)
         return next(
@@ -337,7 +338,7 @@ class Database:
 
 
 def durable(con: Connection) -> None:
-    """Configure a connection so that a commit survives a power cut."""
+    """Configure an SQLite connection so that a commit survives a power cut."""
     con.execute("pragma journal_mode = delete")
     con.execute("pragma synchronous = extra")
     con.execute("pragma threads = 2")  # number of additional threads for sorting

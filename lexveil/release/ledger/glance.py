@@ -1,5 +1,5 @@
-"""Read access to a ledger that changes nothing: no ledger is created, and no release is
-recovered.
+"""Read access to a ledger without any change: no ledger is created, and no unfinished release is
+completed or aborted.
 """
 
 from __future__ import annotations
