@@ -1,5 +1,6 @@
-"""Measured linkage for given settings: how often adversaries identify the sources of rewritten
-texts, by packaged figures.
+"""Look-up of the measured linkage of given settings: how often an adversary with a list of
+candidates identified the source of a rewritten text, according to figures that are packaged with
+the model.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from lexveil.release.settings import Sentences, Settings, has_usual_tem, is_usua
 
 
 def linkage_of(settings: Settings, model: Model) -> LinkageFigures:
-    """Return the measured linkage of a level of protection. For any other epsilon, return the
-    linkage by the disclosed structure alone.
+    """Return the measured linkage (how often an adversary identified the sources of rewritten
+    texts) at a protection level. For any other epsilon, return the linkage by the disclosed
+    structure alone, such as the number of tokens.
 
-    Figures hold for the model, policy and parameters they were measured with. The disclosed
-    structure depends on strategy and policy only, so figures by structure hold for every mechanism
-    and epsilon.
+    Figures hold only for the model, policy and parameters with which they were measured. The
+    disclosed structure depends on strategy and policy only, so figures by structure hold for every
+    mechanism and epsilon.
     """
     if settings.sentences is not None:
         return _of_sentences(settings, settings.sentences, model)
@@ -42,9 +44,10 @@ def linkage_of(settings: Settings, model: Model) -> LinkageFigures:
 
 
 def _of_sentences(settings: Settings, wanted: Sentences, model: Model) -> LinkageFigures:
-    """Return the linkage of sentences of a bank. It is the linkage of the level or, without a
-    level, the linkage that was measured for this bank with the same number of sentences, epsilon
-    and purposes.
+    """Return the measured linkage of texts that were replaced by sentences of a sentence bank.
+
+    It is the linkage at the protection level or, without a level, the linkage that was measured for
+    this bank with the same number of sentences, epsilon and purposes.
     """
     level = settings.protection
     if level is not None:

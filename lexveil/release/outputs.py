@@ -1,5 +1,5 @@
-"""The files that a request reads and writes. Either all outputs appear together and complete, or no
-output appears.
+"""Management of the files that one request writes. Either all outputs appear together and complete,
+or no output appears.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ OF_TABLE = (
 
 @dataclass(slots=True)
 class Outputs:
-    """The files of one request while they are written. Each file has a hidden name, in the folder
-    of its final path.
+    """The output files of one request while they are written. Each file first has a hidden name, in
+    the folder of its final path.
 
     Files for object storage are written to local files, and uploaded when all files are complete.
 
@@ -69,8 +69,8 @@ class Outputs:
     held: list[int] = field(default_factory=list)
 
     def begin(self, final: Path, in_place: bool = True) -> Path:
-        """Return the hidden path for the file ``final``. Only the owner can read the file at the
-        hidden path.
+        """Register an output file, and return the hidden path at which to write it until
+        publication. Only its owner can read the hidden file.
 
         Args:
             in_place: whether the file is written at the hidden path. Otherwise another file is
@@ -99,8 +99,8 @@ class Outputs:
             self.folders += make_folder(folder, 0o700 if folder == self.waiting else 0o777)
 
     def try_names(self, finals: Sequence[Path]) -> None:
-        """Create a file under every name that may be written, to test that this is possible, and
-        remove these files again.
+        """Test that all output names can be written, by creating a file under each name and
+        removing it again.
 
         Only the disk itself knows which names it accepts, which names it considers equal, and
         whether it is writable. The test takes place before anything is charged.
@@ -130,35 +130,38 @@ class Outputs:
                     )
 
     def sha256(self, final: Path) -> str:
-        """Return the hash of the written file that will be ``final``. The file is read once, so it
-        must not change afterwards.
+        """Return the SHA-256 of a written output file, given its final path. The file is read once,
+        so it must not change afterwards.
         """
         if final not in self.hashes:
             self.hashes[final] = sha256(self.begun[final])
         return self.hashes[final]
 
     def companion(self, ending: str) -> Path:
-        """Return the name of a file that accompanies the output."""
+        """Return the path of a file next to the output, such as the privacy record, with the given
+        ending.
+        """
         assert self.target is not None
         name = beside(self.target, ending)
         return self.operator / name.name if self.operator and ending in OPERATORS else name
 
     def is_private(self, final: Path) -> bool:
-        """Return whether only the operator may read a file."""
+        """Return whether only the operator may read an output file."""
         if self.target is None or (self.operator is not None and final.parent == self.operator):
             return True
         return final in {self.companion(ending) for ending in OPERATORS}
 
     def all_names(self, finals: Sequence[Path]) -> list[tuple[Path, Path]]:
-        """Return the hidden and the final name of every file that a request may write, even if it
+        """Return the hidden and the final path of every file that a request may write, even if it
         will not write all of them.
         """
         names = [*finals, *(self.companion(ending) for ending in COMPANIONS), *self.more]
         return [(partial_name(final, self.waiting), final) for final in names]
 
     def settle(self) -> list[tuple[Path, Path]]:
-        """Check that all files are on the disk, and return their hidden and final names, with the
-        texts last. For object storage, return the names of the record only.
+        """Check that all written files are on the disk, and return their hidden and final paths,
+        with the files of texts last. For object storage, return the paths of the privacy record
+        only.
 
         Published files get the permissions of the umask. Only the owner may read the operator's
         files.
@@ -191,8 +194,8 @@ class Outputs:
         return sorted(pairs, key=lambda pair: pair[1] not in own)
 
     def publish(self) -> None:
-        """Rename all files to their final names. The texts are renamed last, so that texts are
-        never visible without their record.
+        """Rename all files to their final names. The files of texts are renamed last, so that texts
+        are never visible without their privacy record.
         """
         pairs = self.settle()
         with write_errors(self.target or Path()):
@@ -200,7 +203,9 @@ class Outputs:
         self.forget()
 
     def forget(self) -> None:
-        """Forget the written files without removing them, because they have their final names."""
+        """Stop tracking the written files without removing them, because they have their final
+        names.
+        """
         self.begun.clear()
         self.folders.clear()
         self._let_go()
@@ -210,7 +215,7 @@ class Outputs:
             os.close(self.held.pop())
 
     def abandon(self) -> None:
-        """Remove all files that were begun and not published."""
+        """Remove all files that were begun but not published."""
         self._let_go()
         for partial in self.begun.values():
             erase(partial)
@@ -220,13 +225,15 @@ class Outputs:
 
 
 def beside(out: Path, ending: str) -> Path:
-    """Return the path of a companion file of an output."""
+    """Return the path of a file next to an output, such as the privacy record, with the given
+    ending.
+    """
     return out.with_name(f"{out.name}.{ending}")
 
 
 def partial_name(final: Path, waiting: Path = Path()) -> Path:
-    """Return the hidden name of an output until it is complete. For object storage it is in the
-    folder ``waiting``. The hidden name has the ending of the output.
+    """Return the hidden path of an output until the output is complete. It ends like the output's
+    name. For object storage the path is in the folder ``waiting``.
     """
     if isinstance(final, ObjectPath):
         digest = blake2b(str(final).encode(), digest_size=16).hexdigest()
@@ -241,8 +248,8 @@ def writing(
     operator: Path | None = None,
     waiting: Path = Path(),
 ) -> Iterator[Outputs]:
-    """Yield the outputs of a request. Afterwards, remove all files that were begun but not
-    published.
+    """Yield the manager of a request's output files. Afterwards, remove all files that were begun
+    but not published.
 
     Raises:
         LexveilError: if a file cannot be written; it replaces the system's error.
@@ -270,7 +277,7 @@ def _names_refused(final: Path) -> Iterator[None]:
 
 @contextmanager
 def write_errors(path: Path) -> Iterator[None]:
-    """Convert an error of the operating system to a one-line error that names the file.
+    """Convert an operating system error in the block to a one-line error that names the file.
 
     Raises:
         LexveilError: if the block raises an error of the operating system.
@@ -296,7 +303,8 @@ def write_errors(path: Path) -> Iterator[None]:
 
 
 def check_companions(out: Path, is_table: bool = False) -> None:
-    """Check that the files that accompany an output do not exist yet.
+    """Check that the files to be written next to an output, such as its privacy record, do not
+    exist yet.
 
     Args:
         is_table: whether the output is a table. Existing files may then belong to rows that are

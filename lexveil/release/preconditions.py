@@ -1,5 +1,5 @@
-"""The conditions that must hold before anything is released. One function checks them for files,
-the API, the service and the page.
+"""Checks of a request before anything is released, shared by the file commands, the Python API, the
+service and the explore page.
 
 Two further conditions concern the texts themselves, and are checked while texts are counted: that
 they can be cut into words, and that they are in the model's language.
@@ -58,16 +58,16 @@ FEW_KNOWN = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A request that passed its checks, with facts for the privacy record.
+    """A request that passed its checks, with facts for the privacy record of the output.
 
     Attributes:
-        budget: the budget of each document, or for sentences of each text column; 0 if it follows
-            from the texts.
+        budget: the privacy budget of each document (of each text column, if texts are replaced by
+            sentences); 0 if the budget depends on the texts and is not known yet.
         no_guarantee: why no guarantee can be given; empty if there is a guarantee.
         model: the model that the run uses.
-        made_with: the SHA-256 of the artifacts that determine the output.
-        audit: the audit that the record cites; None without one.
-        why_no_audit: why the record cites no audit.
+        made_with: the SHA-256 of the model files that determine the output.
+        audit: the audit of the mechanism that the privacy record cites; None if it cites no audit.
+        why_no_audit: why the privacy record cites no audit.
     """
 
     engine: Engine
@@ -80,7 +80,8 @@ class Checked:
 
 
 def check(request: Request | Settings, model: Model) -> Checked:
-    """Check that texts may be rewritten as requested. No text is read, and no ledger is opened.
+    """Check that texts may be rewritten as requested, before any text is read and any ledger is
+    opened.
 
     Args:
         request: the request, or the settings of a completed request.
@@ -88,9 +89,10 @@ def check(request: Request | Settings, model: Model) -> Checked:
     Raises:
         MissingArtifactError: if an artifact of an earlier stage is missing or did not pass its
             checks.
-        RequestError: if the request cannot be served. A release is also refused if a purpose is not
-            public, if nothing is proven for it, if its expected recovery exceeds
-            ``release.max_recovery``, or if the last audit of the mechanism found a violation.
+        RequestError: if the request cannot be served. A release is also refused if a purpose (a
+            scale that the metric preserves) is not public, if no guarantee is proven for it, if its
+            expected recovery exceeds ``release.max_recovery``, or if the last audit of the
+            mechanism found a violation.
     """
     settings = settings_for(request, model)
     require_public_purposes(settings, model)
@@ -108,7 +110,8 @@ def check(request: Request | Settings, model: Model) -> Checked:
 
 
 def settings_for(request: Request | Settings, model: Model) -> Settings:
-    """Return the settings of a request to rewrite or preview texts, after checking the model.
+    """Return the complete settings of a request to rewrite or preview texts, after checking the
+    model.
 
     Raises:
         MissingArtifactError: if an artifact of an earlier stage is missing or did not pass its
@@ -126,7 +129,8 @@ def settings_for(request: Request | Settings, model: Model) -> Settings:
 
 
 def require_public_purposes(settings: Settings, model: Model) -> None:
-    """Check that every scale that influences a release is declared public.
+    """Check that every purpose (a scale of words, such as sentiment, that the metric preserves) is
+    declared public.
 
     Raises:
         RequestError: if a scale is not declared public; the message names the first such scale.
@@ -144,8 +148,8 @@ def require_public_purposes(settings: Settings, model: Model) -> None:
 
 
 def is_without_guarantee(request: Request, model: Model) -> bool:
-    """Return whether the name of the output must say that it has no guarantee. This is so if the
-    user allowed it and there is no guarantee.
+    """Return whether the name of the output must say that there is no guarantee: no guarantee is
+    proven, and the user has allowed this.
     """
     if not request.is_release or not (
         request.without_guarantee or model.configuration.release.without_guarantee
@@ -155,7 +159,11 @@ def is_without_guarantee(request: Request, model: Model) -> bool:
 
 
 def _require_little_recovery(settings: Settings, engine: Engine, budget: DocumentBudget) -> None:
-    """Refuse a release if its expected recovery exceeds ``release.max_recovery``.
+    """Raise if a release's expected recovery (the share of words that an adversary would guess)
+    exceeds ``release.max_recovery``.
+
+    The recovery is computed at the largest epsilon that a token can get, for the words of the
+    frequency band that the limit names.
 
     The recovery is computed at the largest epsilon that a token can get, for the words of the
     limit's band. It is the larger of two shares: the words that an adversary is expected to name,
@@ -191,7 +199,8 @@ def _require_little_recovery(settings: Settings, engine: Engine, budget: Documen
 
 
 def _require_little_linkage(settings: Settings, model: Model) -> None:
-    """Refuse a release if its linkage exceeds ``release.max_linkage``.
+    """Raise if a release's linkage (how often an adversary identifies the source of an output)
+    exceeds ``release.max_linkage``.
 
     The largest share among all lengths of text counts, and a linkage that was not measured meets no
     limit.
@@ -209,8 +218,8 @@ def _require_little_linkage(settings: Settings, model: Model) -> None:
 
 
 def require_named_subjects(ledger: LedgerParams, has_subjects: bool) -> None:
-    """Check that a release names subjects if its ledger stores plain keys. Without subjects such a
-    ledger would store the texts themselves as keys.
+    """Check that a release names the subject of each row if its ledger stores keys in plain text.
+    Without named subjects such a ledger would store the texts themselves as keys.
 
     Raises:
         RequestError: if the ledger stores plain keys and the release names no subjects.
@@ -224,8 +233,8 @@ def require_named_subjects(ledger: LedgerParams, has_subjects: bool) -> None:
 
 
 def stamped(target: Path) -> Path:
-    """Return the name of an output without a guarantee: NAME.no-guarantee.EXT. The name stays
-    unchanged if the file or its folder already has the mark.
+    """Return the path of an output that has no privacy guarantee: NAME.no-guarantee.EXT. The path
+    stays unchanged if the file or its folder already has this mark.
     """
     if STAMP in target.name or STAMP in target.parent.name:
         return target
@@ -237,8 +246,8 @@ def stamped(target: Path) -> Path:
 def find_valid_audit(
     engine: Engine, budget: DocumentBudget, model: ModelReference, made_with: Mapping[str, str]
 ) -> tuple[AuditReference | None, str]:
-    """Return the result of the matching audit with the nearest epsilon, or None and the reason why
-    no audit matches.
+    """Find the recorded audit of the mechanism that matches a run and has the nearest epsilon.
+    Return the audit and an empty reason, or None and the reason why no audit matches.
 
     `lexveil schedule` runs audits every week.
 
@@ -312,7 +321,7 @@ def find_valid_audit(
 
 
 class NoGuaranteeError(RequestError):
-    """Error for a release without any proven guarantee. ``why`` has the reasons."""
+    """Error for a release for which no privacy guarantee is proven. ``why`` has the reasons."""
 
     def __init__(self, why: str) -> None:
         super().__init__(
@@ -338,8 +347,8 @@ class NoSpacesError(RequestError):
 
 
 def tell_unmatched(request: Request, found: Iterable[tuple[str, str]]) -> None:
-    """Warn the operator about types with an action but without a match, because the name of a type
-    may be misspelt.
+    """Warn the operator about detector types that have a configured action but no match, because
+    the name of a type may be misspelt.
 
     Args:
         found: the types of matches, with their actions. Matches that are perturbed like ordinary
@@ -356,8 +365,8 @@ def tell_unmatched(request: Request, found: Iterable[tuple[str, str]]) -> None:
 
 
 class LanguageCheck:
-    """Check of the first words of an input. It refuses or empties texts that cannot be cut into
-    words.
+    """Check of the first words of an input for the model's language. Texts that cannot be split
+    into words, because their script has no spaces, are refused or emptied.
 
     Args:
         columns: the names of the text columns.
@@ -376,7 +385,7 @@ class LanguageCheck:
 
     def supported(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """Yield the chunks of an input from its first row. If the user asked for it, texts that
-        cannot be cut into words are emptied and counted.
+        cannot be split into words are emptied and counted.
         """
         if self.n_emptied is not None:
             self.n_emptied = 0
@@ -389,7 +398,7 @@ class LanguageCheck:
             yield cut
 
     def add(self, chunk: Chunk, counted: BatchCounts) -> None:
-        """Examine the next chunk.
+        """Check the words of the next chunk.
 
         Raises:
             NoSpacesError: if a text is in a script without spaces; the message names the row.
@@ -427,7 +436,9 @@ class LanguageCheck:
                 self.n_words += count
 
     def tell(self) -> None:
-        """Warn the operator if there is a finding."""
+        """Warn the operator if the texts do not seem to be in the model's language, or if texts
+        were emptied.
+        """
         if self.model.suppress_language_warning:
             return
         if (finding := self.finding()) is not None:
@@ -439,8 +450,8 @@ class LanguageCheck:
             )
 
     def finding(self) -> LanguageFinding | None:
-        """Return the finding for the operator, or None if the texts may well be in the model's
-        language.
+        """Return the finding about the texts' language for the operator, or None if the texts may
+        well be in the model's language.
         """
         if self.n_words < LEAST_WORDS:
             return None

@@ -1,5 +1,5 @@
-"""The privacy record of a run, and the operator's report on it, both built from the results of the
-run.
+"""Construction of the privacy record of a run and of the operator's private report, from the
+results of the run.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ LOG = logger(__name__)
 
 @dataclass(slots=True)
 class Outcome:
-    """Result of a run over its input, summed chunk by chunk.
+    """Results of a run over its input, summed chunk by chunk.
 
     Attributes:
-        budget: the budget of each document. If it follows from the texts, it is 0 until all texts
-            are counted.
+        budget: the budget of each document; 0 until all texts are counted, if the budget depends on
+            the texts.
         columns: the text columns.
         others: the columns that are published unchanged; None if texts come without a table.
         n_columns: number of text columns, each with one text per row; None if a column may have
@@ -51,11 +51,11 @@ def release_record(
     charge: Charge,
     **formulas: int | None,
 ) -> PrivacyRecord:
-    """Return the privacy record of a run over a user's texts.
+    """Return the privacy record of a run over a user's texts, which is published with the output.
 
     Args:
-        measurement: the mechanism of the run, with the bound that is proven for it.
-        formulas: counts of the fields that a spreadsheet would compute.
+        measurement: the mechanism of the run, with its proven privacy bound.
+        formulas: counts of the written fields that a spreadsheet would evaluate as formulas.
     """
     engine = checked.engine
     settings = engine.settings

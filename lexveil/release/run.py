@@ -1,13 +1,14 @@
-"""One run over an input: source, plan, charge, draw, sink.
+"""One run that rewrites an input: read the source, plan, charge the ledger, draw noise, write the
+output.
 
     source ──▶ count ──▶ charge.reserve ──▶ charge.spend ──▶ draw ──▶ sink
     rows       epsilon of each document                      noise    texts and token log
 
 Files, databases and tables in memory are sources and sinks of a run (``adapters``). `lexveil
-inspect` and previews are runs whose sink stores nothing (``looking``). On a cluster each worker
+inspect` and previews are runs that discard their output (``looking``). On a cluster each worker
 counts and rewrites its own partition, and the driver charges (``lexveil.release.distributed``). The
-stage of the graph has runs of its own (``adapters.stage``), because its plan exists beforehand and
-nothing is charged.
+pipeline stage ``privatize`` has runs of its own (``adapters.stage``), because its budgets are
+planned beforehand and nothing is charged.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ from lexveil.release.settings import document_budget
 
 
 class ReadRows(Protocol):
-    """Function that reads an input from its first row, each time it is called."""
+    """Interface of a function that reads an input from its first row, each time it is called."""
 
     def __call__(self, *, for_writing: bool) -> Iterator[Chunk]:
-        """Yield the chunks of the input.
+        """Yield the rows of the input in chunks.
 
         Args:
             for_writing: whether the rows will be written.
@@ -62,7 +63,7 @@ class ReadRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RowSource:
-    """Source of rows that can be read twice.
+    """Input of a run: rows that can be read twice.
 
     Attributes:
         chunks: function that reads the rows.
@@ -76,15 +77,20 @@ class RowSource:
 
 
 class RowSink(Protocol):
-    """Destination of rewritten rows."""
+    """Interface of the output of a run, to which rewritten rows are written."""
 
     def write(self, chunk: Chunk, rewritten: RewrittenChunk) -> None:
-        """Write the selected rows of a chunk. The other rows are withheld."""
+        """Write the selected rows of a chunk. The other rows are withheld and not written."""
 
 
 class Judge:
-    """Judge of a run. Its methods are called at three points of the charge, and refuse the run by
-    raising an error. This base class accepts every run.
+    """Checks that can stop a run at three points by raising an error: after counting, after the
+    reservation of epsilon, and before publication. This base class accepts every run.
+
+    Before the noise is drawn, a check may use any data, and a refusal spends nothing. After the
+    noise is drawn, a check may use only values that an observer could compute. To choose among
+    outputs by private data would be another mechanism, and the epsilon of the outputs is already
+    spent.
 
     Before the noise is drawn, a judge may use any data, and a refusal spends nothing. After the
     noise is drawn, a judge may use only what an observer could compute. To choose among outputs by
@@ -92,28 +98,34 @@ class Judge:
     """
 
     def counted(self, totals: InputTotals) -> None:
-        """Judge the source by its counts, before any epsilon is reserved."""
+        """Check the counts of the source, before any epsilon is reserved. Raise an error to stop
+        the run.
+        """
 
     def reserved(self, costs: LedgerCosts | None) -> None:
-        """Judge the ledger's reservation, before any noise is drawn."""
+        """Check the ledger's reservation, before any noise is drawn. Raise an error to stop the
+        run.
+        """
 
     def written(
         self, outputs: Outputs, record: PrivacyRecord, operator: OperatorReport
     ) -> tuple[PrivacyRecord, OperatorReport]:
-        """Judge the hidden outputs, and return the record and the operator's report to write."""
+        """Check the outputs before publication, and return the privacy record and the operator's
+        report to write. Raise an error to stop the run.
+        """
         del outputs
         return record, operator
 
 
 class Run:
-    """One run of an engine over a source.
+    """One run that rewrites an input with an engine, in two passes: count, then rewrite.
 
     Args:
-        budget: the budget of each document, or for sentences of each text column. If the budget
-            follows from the texts, the value does not matter.
-        processes: the processes of the run, which change no result.
-        watch: observer that is called with the number of counted rows, and then with the number
-            of rewritten rows.
+        budget: the budget of each document, or of each text column if texts are replaced by
+            sentences. If the budget depends on the texts, the value is ignored.
+        processes: the worker processes, whose number does not change the results.
+        watch: observer that is called with the number of counted rows, and then with the number of
+            rewritten rows.
     """
 
     def __init__(
@@ -151,7 +163,7 @@ class Run:
         return self.outcome.budget
 
     def about(self) -> dict[str, str]:
-        """Return the facts about the run that the ledger's chain states."""
+        """Return the facts about the run that the ledger's log records."""
         prepared = self.engine.prepared
         settings = self.settings
         said = {
@@ -162,8 +174,8 @@ class Run:
         return said | prepared.base_measure()
 
     def count(self, charge: Charge, judge: Judge | None = None) -> None:
-        """Make the first pass: count the tokens, and reserve the cost of the rows for their
-        subjects.
+        """Make the first pass over the input: count the tokens, and reserve the epsilon of the rows
+        for their subjects.
         """
         settings = self.settings
         for chunk, counted in self.counting("count"):
@@ -182,10 +194,11 @@ class Run:
             judge.reserved(charge.costs())
 
     def counting(self, label: str) -> Iterator[tuple[Chunk, BatchCounts]]:
-        """Yield the chunks of the source with their counts. At the end the budget is known.
+        """Count the tokens of the source, and yield its chunks with their counts. The budget is
+        known at the end.
 
         Args:
-            label: the name of the progress in messages.
+            label: the name of this step in progress messages.
         """
         settings = self.settings
         progress = Progress(label, 0, "rows", watch=self.watch)
@@ -221,13 +234,16 @@ class Run:
     def drawing(
         self, chunks: Iterable[Chunk], label: str, n_rows: int
     ) -> Iterator[tuple[Chunk, RewrittenChunk]]:
-        """Draw noise for chunks, and yield each chunk with the result for its selected rows."""
+        """Rewrite chunks of rows by drawing noise, and yield each chunk with the result for its
+        selected rows.
+        """
         batches = ((chunk, batch_of(chunk)) for chunk in chunks)
         progress = Progress(label, n_rows, "rows", watch=self.watch)
         yield from rewrite_batches(self.worker, batches, self.budget, self.processes, progress)
 
     def rewrite(self, charge: Charge, sink: RowSink) -> None:
-        """Make the second pass: spend the reservation, then rewrite the charged rows.
+        """Make the second pass over the input: spend the reserved epsilon, then rewrite and write
+        the charged rows.
 
         Raises:
             LexveilError: if the input differs from the input that was counted. Chunks before the
@@ -258,8 +274,8 @@ class Run:
             raise _changed()
 
     def _keep_lists(self) -> None:
-        """Compute the near-word lists whose cost pays off. If the worker has new lists, its
-        processes start anew.
+        """Precompute the neighbour lists of words if there are enough tokens to make them
+        worthwhile. New lists restart the worker processes.
         """
         if self.engine.model.cache_only:
             return
@@ -271,7 +287,9 @@ class Run:
             self.worker = self.engine.worker(self.source.columns)
 
     def _charged_rows(self, charge: Charge, again: _Fingerprint) -> Iterator[Chunk]:
-        """Read the source again, and select the charged rows."""
+        """Read the source again, check that it is unchanged, and yield its chunks with only the
+        charged rows selected.
+        """
         done = 0
         for chunk in self.language.supported(self.source.chunks(for_writing=True)):
             again.add(chunk)
@@ -283,14 +301,14 @@ class Run:
             done = stop
 
     def measurement(self, charge: Charge) -> Measurement:
-        """Return the measurement of the run: the mechanism of the run, and its proven bound."""
+        """Return the mechanism of the run, with its proven privacy bound."""
         entry = charge.entry()
         withholds = entry is not None and entry.cap is not None
         return self.engine.measurement(self.budget, self.outcome.n_columns, withholds=withholds)
 
     def record(self, checked: Checked, charge: Charge, **formulas: int | None) -> PrivacyRecord:
-        """Return the privacy record of the rewritten input. The arguments are those of
-        ``release_record``.
+        """Return the privacy record of the rewritten input, which is published with it. The
+        arguments are those of ``release_record``.
         """
         measurement = self.measurement(charge)
         return release_record(checked, self.outcome, measurement, charge, **formulas)
@@ -310,7 +328,10 @@ def _changed() -> LexveilError:
 
 
 class _Fingerprint:
-    """Fingerprint of the chunks that a pass reads, to detect whether two passes read equal chunks.
+    """Fingerprint of the rows that a pass reads, to detect whether the input changed between two
+    passes.
+
+    The fingerprint is a hash with a random key, so it identifies no text elsewhere.
 
     It is a hash with a random key, so it identifies no text elsewhere. The hash includes the number
     of texts and the length of each text, so that one text cannot have the fingerprint of two.
@@ -343,6 +364,6 @@ class _Fingerprint:
         self.hash.update(number.to_bytes(8, "little"))
 
     def follows(self, first: _Fingerprint) -> bool:
-        """Return whether the chunks so far equal the first chunks of ``first``."""
+        """Return whether the rows so far equal the first rows of another pass."""
         n = len(self.chunks)
         return n <= len(first.chunks) and self.chunks[-1:] == first.chunks[n - 1 : n]

@@ -1,5 +1,5 @@
-"""Check of how much of the texts belongs to the screened parts of the public word list, whose words
-are never written.
+"""Check of how many words of the input are in the public list of unwanted words (the word screen),
+which are never written.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ MUCH_SCREENED = 0.05
 
 
 class ScreenCheck:
-    """Check of the first tokens of an input. It counts the words that would be replaced, and how
-    many of them belong to each screened part of the public word list.
+    """Check of the first tokens of an input: how many of the words to be replaced belong to each
+    part of the public list of unwanted words.
+
+    Nothing is counted if texts are replaced by sentences, or if detectors are used, because the
+    detectors would have to run twice.
 
     It examines nothing if sentences are written, because these are not words of the texts. It
     examines nothing if detectors are used either, because they would have to run twice.
@@ -41,7 +44,7 @@ class ScreenCheck:
         self.replaced = Counter[int]()  # indexed by the number of the word in the vocabulary
 
     def add(self, chunk: Chunk, counted: BatchCounts, worker: BatchWorker) -> None:
-        """Examine the next chunk."""
+        """Count the words of the next chunk."""
         if self.engine is None or self.n_tokens >= LOOKED_AT:
             return
         n_tokens = counted.counts[1]
@@ -53,8 +56,8 @@ class ScreenCheck:
         self.n_tokens += int(n_tokens.sum())
 
     def shares(self) -> dict[str, float]:
-        """Return the share of the replaced words that belong to each part. The result is empty if
-        nothing was examined.
+        """Return the share of the replaced words that belong to each part of the list of unwanted
+        words. The result is empty if nothing was counted.
         """
         if self.engine is None or not self.replaced:
             return {}
@@ -67,7 +70,9 @@ class ScreenCheck:
         }
 
     def tell(self) -> None:
-        """Warn the operator about parts to which many of the replaced words belong."""
+        """Warn the operator about the parts of the list of unwanted words to which many replaced
+        words belong.
+        """
         if self.engine is None or self.engine.model.suppress_language_warning:
             return
         for caution in cautions(self.shares()):
@@ -75,7 +80,9 @@ class ScreenCheck:
 
 
 def cautions(shares: dict[str, float]) -> list[str]:
-    """Return a caution for each screened part to which many of the replaced words belong."""
+    """Return a caution for each part of the list of unwanted words to which many replaced words
+    belong.
+    """
     found = list[str]()
     for part, share in shares.items():
         if share > MUCH_SCREENED:

@@ -1,5 +1,5 @@
-"""The settings by which texts are rewritten: a request, completed by the defaults of a project and
-by a model.
+"""The complete settings by which texts are rewritten: a request, completed by a project's defaults
+and by a model.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ NEARLY = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """Settings for sentences of a bank, which replace texts.
+    """Settings for replacing texts by sentences of a sentence bank.
 
     Attributes:
-        bank: the folder of the bank, or the name of the packaged bank; None is the bank of the
-            project's run or, without one, the packaged bank.
-        unit: the unit that has a vector: a text, or each sentence of it.
+        bank: the folder of the sentence bank, or the name of the packaged bank; None for the bank
+            that the project has built or, without one, the packaged bank.
+        unit: the unit that is embedded and replaced: a whole text, or each of its sentences.
         per_text: number of sentences that replace a text; None if one sentence replaces each
             sentence.
     """
@@ -81,7 +81,9 @@ class Sentences:
     per_text: int | None
 
     def spending(self, epsilon: float) -> PerToken:
-        """Return the spending of an epsilon on every sentence that is written for a text."""
+        """Return the settings for spending ``epsilon`` on every sentence that is written for a
+        text.
+        """
         if self.per_text is not None:
             return PerToken(DocumentBudget(epsilon * self.per_text, epsilon))
         most = epsilon * MOST_TOKENS
@@ -90,7 +92,7 @@ class Sentences:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings by which texts are rewritten. The texts of a document share one budget.
+    """The complete settings by which texts are rewritten. All texts of a document share one budget.
 
     Attributes:
         spending: the epsilon that is spent on each token or on each document; None if texts stay
@@ -98,17 +100,17 @@ class Settings:
         seed: the seed of an experiment; None in release mode.
         consistent: whether equal tokens of a document get the same replacement, charged once.
         without_guarantee: whether a release is allowed without a guarantee, as in ``Request``.
-        shares: classes of tokens with another share of the budget than other tokens; None if all
+        shares: the classes of tokens that get a larger or smaller share of the budget; None if all
             tokens have the same share.
         detection: the detection of tokens in texts, and the actions on them; None without
             detection.
-        screen: the screened parts of the public word list, whose words are never written. For
-            sentences, these are the parts that the request names; the bank states which parts it
-            was built without.
+        screen: the parts of the public list of unwanted words, which are never written. For
+            sentences, these are the parts that the request names; the sentence bank states which
+            parts it was built without.
         empties_scripts: whether texts in a script without spaces between words become empty;
             otherwise the input is refused.
-        protection: the level of protection that determines epsilon; None if epsilon is set in
-            another way.
+        protection: the protection level that determines epsilon; None if epsilon is set in another
+            way.
         sentences: the settings of sentences that replace texts; None if words are replaced.
     """
 
@@ -129,13 +131,13 @@ class Settings:
 
     @property
     def of_words(self) -> str:
-        """The strategy whose words and collocations texts are cut into and looked up by."""
+        """The strategy that determines how texts are divided into words and collocations."""
         return self.strategy if self.sentences is None else WORDS_OF_SENTENCES
 
     @property
     def mode(self) -> Literal["none", "release", "experiment"]:
-        """The mode of the run. A run with a known seed is an experiment, because its noise can be
-        repeated.
+        """The mode of the run: none, release or experiment. A run with a known seed is an
+        experiment, because its noise can be repeated.
         """
         if self.mechanism == "none":
             return "none"
@@ -143,37 +145,41 @@ class Settings:
 
     @property
     def budget_source(self) -> BudgetSource:
-        """The source of the number from which every epsilon follows."""
+        """The origin of the number from which every epsilon is computed, such as the request or the
+        texts.
+        """
         return "given" if self.spending is None else self.spending.source
 
     @property
     def has_public_budget(self) -> bool:
-        """Whether the budget is known before any text is read. Otherwise the budget follows from
-        the texts.
+        """Whether the budget is known before any text is read, and so does not depend on the
+        texts.
         """
         return self.budget_source != "data"
 
     @property
     def names_average_words(self) -> bool:
-        """Whether the user gave the average number of words, which then replaces the mean of the
-        corpus.
+        """Whether the user gave the average number of words per document, which then replaces the
+        mean of the corpus.
         """
         return self.spending is not None and self.spending.average_words is not None
 
     @property
     def base_epsilon(self) -> float | None:
-        """Epsilon per word, or of each token, or None if only a budget is given."""
+        """The epsilon per word or per token, or None if only a document budget is given."""
         return None if self.spending is None else self.spending.base_epsilon
 
     @property
     def most_of_token(self) -> float:
-        """Largest epsilon of a token that the user or the project sets, or infinity."""
+        """The largest allowed epsilon of a token, from the user or the project, or infinity."""
         limit = None if self.spending is None else self.spending.max_token_epsilon
         return limit if isinstance(limit, float) else math.inf
 
     @property
     def metric(self) -> str | None:
-        """The distance in the guarantee, or None if texts stay unchanged."""
+        """The distance between words for which the privacy guarantee holds, or None if texts stay
+        unchanged.
+        """
         if self.sentences is not None:
             return OF_VECTORS[self.mechanism]
         known = MECHANISMS.get(self.mechanism)
@@ -188,7 +194,7 @@ class Settings:
         return "ordinary English spacing, lower case"
 
     def described(self) -> dict[str, object]:
-        """Return the fields of a record that describe the rewriting of texts."""
+        """Return the fields of a privacy record that describe how texts are rewritten."""
         detection = self.detection
         described = {
             "mechanism": self.mechanism,
@@ -219,11 +225,12 @@ UNCHANGED = Settings("none", "none", None, None, Policy("keep", "keep", "keep"),
 
 
 def resolve_settings(request: Request, model: Model) -> Settings:
-    """Complete a request. A level of recovery becomes a base epsilon, which is computed from public
-    data alone before any text is read.
+    """Complete a request to settings. If the request names a recovery (the share of words that an
+    adversary may guess), compute the base epsilon that gives it, from public data alone and before
+    any text is read.
 
-    No token gets more than that epsilon unless the request says so, so that an adversary is not
-    expected to name a larger share of a short text either.
+    No token gets more than the base epsilon unless the request allows it, so that an adversary is
+    not expected to name a larger share of a short text either.
 
     Raises:
         RequestError: if a list or a detector cannot be used, the screened words are in another
@@ -257,8 +264,8 @@ def resolve_settings(request: Request, model: Model) -> Settings:
 
 
 def _screened_in_language(settings: Settings, request: Request, model: Model) -> Settings:
-    """Return the settings, without a screen if the model has another language than the public word
-    list.
+    """Return the settings, without the word screen (the public list of unwanted words) if the model
+    has another language than the list.
     """
     if model.language == LANGUAGE or not settings.screen:
         return settings
@@ -274,11 +281,12 @@ def _screened_in_language(settings: Settings, request: Request, model: Model) ->
 def document_budget(
     settings: Settings, model: Model, average_of_texts: float | None = None
 ) -> DocumentBudget:
-    """Return the budget that each document may spend, or for sentences that each text column may
-    spend. The budget is 0 if it follows from texts whose words are not counted yet.
+    """Return the privacy budget of each document, or of each text column if texts are replaced by
+    sentences. The budget is 0 if it depends on texts whose words are not counted yet.
 
     Args:
-        average_of_texts: words per document of the data set; None if they are not counted yet.
+        average_of_texts: mean number of words per document of the data set; None if the words are
+            not counted yet.
 
     Raises:
         MissingArtifactError: if the budget follows from the corpus, and no run has counted its
@@ -292,8 +300,12 @@ def document_budget(
 
 
 def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
-    """Return the settings at a level of protection. Every token gets the epsilon of the level,
-    whatever the length of its text.
+    """Return the settings at a protection level, which gives every token the same epsilon, whatever
+    the length of its text.
+
+    If measured figures are packaged with the model, the level's epsilon is computed for the
+    strongest adversary that was measured. Otherwise it is computed for the stronger of two
+    adversaries whose recovery is computed.
 
     If figures for the model are packaged, the level holds for the strongest adversary that was
     measured. Otherwise it holds for the stronger of two adversaries whose recovery is computed.
@@ -323,15 +335,15 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
 
 
 def sentences_completed(settings: Settings, model: Model, request: Request) -> Settings:
-    """Return the settings of sentences with the epsilon of each sentence.
+    """Return complete settings for replacing texts by sentences, with the epsilon of each sentence.
 
     If the request does not determine epsilon, the packaged bank has a default epsilon at which
-    sources are hardly ever identified (docs/reference/sentences.md). It has levels for some
-    settings only.
+    sources are hardly ever identified (docs/reference/sentences.md). Protection levels exist for
+    some settings only.
 
     Raises:
         RequestError: if ``sentences_at_level`` refuses the level, or if the mechanism has no
-            levels.
+            protection levels.
     """
     wanted = settings.sentences
     assert wanted is not None
@@ -349,9 +361,11 @@ def sentences_completed(settings: Settings, model: Model, request: Request) -> S
 
 
 def sentences_at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
-    """Return the settings of sentences at a level of protection, calibrated on public texts.
-    These are the public texts of the bank or, for the packaged bank, the texts on which its levels
-    were measured.
+    """Return the settings for replacing texts by sentences at a protection level, which was
+    calibrated on public texts.
+
+    The public texts are those of the sentence bank or, for the packaged bank, the texts on which
+    its levels were measured.
 
     Raises:
         RequestError: if the bank cannot be used or has no levels, or no epsilon gives the level.
@@ -374,8 +388,10 @@ def sentences_at_level(settings: Settings, model: Model, name: LevelName) -> Set
 
 
 def usable_levels(settings: Settings, model: Model) -> list[MeasuredLevel]:
-    """Return the measured levels that are packaged with the model. The list is empty if the policy
-    or the parameters of mechanisms are not the defaults, for which the levels hold.
+    """Return the measured protection levels that are packaged with the model.
+
+    The list is empty if the policy or the parameters of mechanisms differ from the defaults, for
+    which the levels were measured.
     """
     if not is_usual(settings, model):
         return []
@@ -384,14 +400,16 @@ def usable_levels(settings: Settings, model: Model) -> list[MeasuredLevel]:
 
 
 def measured_level(settings: Settings, model: Model, name: LevelName) -> MeasuredLevel | None:
-    """Return the measured figures of a level, or None if no packaged figures hold."""
+    """Return the packaged, measured figures of a protection level, or None if there are none for
+    these settings.
+    """
     measured = usable_levels(settings, model)
     return level_of(measured, settings.mechanism, settings.strategy, name)
 
 
 def beyond_light(settings: Settings, model: Model, epsilon: float) -> str | None:
-    """Return a caution if a token may get more epsilon than at the level light, or None. The result
-    is also None if the model has no packaged figure for that level.
+    """Return a caution if a token may get more epsilon than at the weakest protection level, light,
+    and otherwise None. The result is also None if the model has no packaged figure for that level.
     """
     light = measured_level(settings, model, "light")
     if light is None or epsilon <= light.epsilon:
@@ -405,8 +423,8 @@ def beyond_light(settings: Settings, model: Model, epsilon: float) -> str | None
 
 
 def is_usual(settings: Settings, model: Model) -> bool:
-    """Return whether the packaged figures of a model hold: the model has a card, and the policy and
-    the parameters of mechanisms have their defaults.
+    """Return whether the figures that are packaged with a model apply: the model has a metadata
+    card, and the policy and the parameters of mechanisms have their defaults.
     """
     usual = PolicyParams()
     policy = Policy.of(settings.strategy, usual.stopwords, usual.punctuation, usual.oov)
@@ -418,13 +436,15 @@ def is_usual(settings: Settings, model: Model) -> bool:
 
 
 def has_usual_tem(model: Model) -> bool:
-    """Return whether sentences are drawn with the default truncation parameter."""
+    """Return whether the project uses the default truncation parameter of the mechanism TEM, which
+    draws sentences.
+    """
     return bool(model.params.mechanisms.tem.beta == TemParameters().beta)
 
 
 def of_every_token(settings: Settings, model: Model, epsilon: float) -> Settings:
-    """Return settings that give every token the same epsilon, or the limit of a token if the limit
-    is smaller.
+    """Return settings that give every token the same epsilon, at most the largest allowed epsilon
+    of a token.
     """
     epsilon = min(epsilon, settings.most_of_token)
     if settings.sentences is not None:
@@ -433,7 +453,7 @@ def of_every_token(settings: Settings, model: Model, epsilon: float) -> Settings
 
 
 def _without_level(settings: Settings, name: LevelName, why: str) -> RequestError:
-    """Return the error for a level that no epsilon gives."""
+    """Return the error for a protection level that no epsilon can give."""
     way_out = "" if settings.mechanism == "tem" else f"; or choose {option('mechanism')} tem"
     return RequestError(
         f"{option('protection')} {name}: no epsilon of {settings.mechanism} "
@@ -444,8 +464,8 @@ def _without_level(settings: Settings, name: LevelName, why: str) -> RequestErro
 def _expected_level(
     curve: StoredCurve, mechanism: str, name: LevelName
 ) -> tuple[Protection, float]:
-    """Return the level by the strongest adversary whose recovery is computed, and the epsilon of
-    the level.
+    """Return a protection level and its epsilon, computed for the strongest adversary whose
+    recovery can be computed.
     """
     if not curve.in_context and MECHANISMS[mechanism].has_few_sources:
         raise RequestError(
@@ -468,8 +488,8 @@ def _expected_level(
 
 
 def require_uniform_shares(settings: Settings, what: str) -> None:
-    """Check that all tokens have the same share of the budget. If classes of tokens have different
-    shares, an adversary also knows the class of a token.
+    """Check that all token classes have the same share of the budget. With different shares, an
+    adversary also knows the class of a token, which some features do not account for.
 
     Args:
         what: the feature that needs equal shares, for the message.
@@ -486,8 +506,8 @@ def require_uniform_shares(settings: Settings, what: str) -> None:
 
 
 def progress_of(model: Model, settings: Settings) -> Callable[[float], None]:
-    """Return a function that reports which point of a curve of expected recovery is being computed.
-    Its first report says why the computation takes time.
+    """Return a function that logs the progress of computing a curve of expected recovery (the share
+    of words that an adversary would guess). Its first call logs why the computation takes time.
     """
     is_said = False
 
@@ -507,8 +527,7 @@ def progress_of(model: Model, settings: Settings) -> Callable[[float], None]:
 
 
 def settings_of(request: Request, project: Project) -> Settings:
-    """Complete a request by the files of a project alone. The epsilon of a level of recovery is not
-    computed.
+    """Complete a request by a project's files alone, without computing the epsilon of a recovery.
 
     Raises:
         RequestError: if a list or a detector cannot be used.
@@ -551,10 +570,10 @@ def settings_of(request: Request, project: Project) -> Settings:
 
 
 def _of_sentences(request: Request, project: Project, *, without_guarantee: bool) -> Settings:
-    """Return the settings of a request for sentences.
+    """Return the settings of a request to replace texts by sentences.
 
     Raises:
-        RequestError: if lexveil.toml sets an option that sentences do not have.
+        RequestError: if lexveil.toml sets an option that does not apply to sentences.
     """
     seed = project.params.seed
     detection = project.configuration.detection
@@ -588,8 +607,8 @@ def _of_sentences(request: Request, project: Project, *, without_guarantee: bool
 
 
 def _shares(request: Request, defaults: ShareParams) -> BudgetShares | None:
-    """Return the classes of tokens with shares of their own, or None if all tokens have the same
-    share.
+    """Return the classes of tokens that get a larger or smaller share of the budget, or None if all
+    tokens have the same share.
     """
     parts = {}
     for name, share in (
@@ -620,8 +639,8 @@ def _shares(request: Request, defaults: ShareParams) -> BudgetShares | None:
 
 
 def detection_of(request: Request, default: DetectionParams) -> Detection | None:
-    """Return the detection of a request, completed by lexveil.toml, or None if there is no
-    detector.
+    """Return the settings for detecting personal data in texts, completed by lexveil.toml, or None
+    if no detector is used.
 
     Raises:
         RequestError: if a list cannot be read, or a detector cannot be started.

@@ -23,7 +23,8 @@ TOGETHER = 500  # number of subjects in one query
 
 @contextmanager
 def look_into(folder: Path | str, address: str | None) -> Iterator[Connection | None]:
-    """Yield a connection that reads one state of a ledger, or None if there is no ledger yet.
+    """Open a ledger for reading without changing it. Yield a connection that sees one state, or
+    None if there is no ledger yet.
 
     Args:
         address: address of a PostgreSQL database with the tables; None for a file in the folder.
@@ -40,8 +41,9 @@ def look_into(folder: Path | str, address: str | None) -> Iterator[Connection | 
 
 
 def spent_in(folder: Path | str, address: str | None, keys: Iterable[str]) -> dict[str, int]:
-    """Return the spending of subjects in the ledger of a folder, in nano-epsilon, by key. Subjects
-    that have spent nothing are omitted. The result is empty if there is no ledger yet.
+    """Return the epsilon that subjects have spent according to the ledger in a folder, in
+    nano-epsilon, as a mapping from the subject's key. Subjects that have spent nothing are omitted.
+    The result is empty if there is no ledger yet.
 
     Args:
         address: address of a PostgreSQL database with the tables; None for a file in the folder.
@@ -72,7 +74,7 @@ def spent_in(folder: Path | str, address: str | None, keys: Iterable[str]) -> di
 
 
 def _spent(con: Connection, hasher: Hasher, keys: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield the subjects that have a balance, each with its balance."""
+    """Yield the key and the balance of each given subject that has a balance."""
     left = iter(keys)
     while some := list(islice(left, TOGETHER)):
         key_of = {hasher.one(key): key for key in some}

@@ -1,4 +1,6 @@
-"""The ledger of a folder: creation, opening, and recovery after processes that died."""
+"""The budget ledger of a folder: its creation, its opening, and the recovery of releases whose
+process died.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ PATIENCE = 300.0  # seconds to wait; a release of ten million documents reserves
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """Recovery of a release whose process died: the states of the release before and after, and
-    notes on lost files.
+    """A release that was recovered after its process died: its state before and after, and notes on
+    lost files.
     """
 
     release: str
@@ -46,20 +48,20 @@ class Recovered:
 
 
 class Ledger:
-    """The ledger of one folder, for one thread of one process. Use it as a context manager, which
-    closes it.
+    """The budget ledger of one folder, for use in one thread. The ledger is a context manager,
+    which closes it.
 
     Attributes:
         folder: absolute path of the folder with the salt and the locks of this machine's releases.
-        name: name of the storage of the tables, for messages.
+        name: name of the tables' storage, for messages.
         database: the tables.
         hasher: function object that hashes keys of subjects.
         keys: ``hashed`` or ``plain``, the form of stored keys.
         keys_rule: version of the rule that turns keys into subjects.
         recovered: releases of dead processes that this opening aborted or completed.
         anchor: the anchor file; None if the ledger has no anchor.
-        refusal: the error that forbids spending before `lexveil ledger accept`, because the ledger
-            does not match its anchor; None if it matches.
+        refusal: the error that is raised at any spending before `lexveil ledger accept`, because
+            the ledger does not match its anchor; None if it matches.
     """
 
     def __init__(
@@ -157,7 +159,8 @@ class Ledger:
         self.close()
 
     def check_anchor(self) -> None:
-        """Check that the ledger matches its anchor. Create the anchor of a new ledger.
+        """Check that the ledger matches its anchor file (a record of its last log entry outside the
+        ledger), or create the file for a new ledger.
 
         Raises:
             RequestError: if the ledger does not match.
@@ -183,7 +186,7 @@ class Ledger:
 
     def accept(self, because: str) -> int:
         """Continue with the current ledger although it contradicts its anchor or its balances, and
-        record this in the chain.
+        record this decision and its reason in the ledger's log.
 
         Balances are recomputed as sums of the charges of all releases.
 
@@ -214,15 +217,16 @@ class Ledger:
         return n_wrong
 
     def cap(self) -> float | None:
-        """Return the ledger's own cap, which applies if lexveil.toml has no cap. The result is None
-        if the ledger has no cap either, or has no limit.
+        """Return the budget cap that the ledger itself stores, which applies if lexveil.toml sets
+        no cap. The result is None if no cap is stored or the stored cap is "no limit".
         """
         with self.database.snapshot() as con:
             cap = own_cap(con)
         return None if cap is None or cap.nano is None else cap.nano / NANO
 
     def set_cap(self, cap: float | None, because: str) -> None:
-        """Change the ledger's own cap. None removes the limit.
+        """Change the budget cap that the ledger itself stores, and record the reason. A cap of None
+        removes the limit.
 
         Raises:
             ParameterError: if the cap is not a positive number.
@@ -236,17 +240,18 @@ class Ledger:
         self.database.close()
 
     def begin(self, about: dict[str, object], partials: Iterable[Path | str] = ()) -> Transaction:
-        """Begin a release, after recovering releases whose process has died since the ledger was
-        opened.
+        """Begin a release, after recovering the releases of processes that have died since the
+        ledger was opened.
 
         Args:
-            about: facts for the chain, as JSON: mechanism, metric, mode. Never a text or a key.
+            about: facts for the ledger's log, as JSON: mechanism, metric, mode; never a text or a
+                subject's key.
             partials: files that may be written before they are published. They are removed if the
                 release is not published.
 
         Raises:
             RequestError: if another unfinished release writes one of these files, or the ledger
-                identifies its subjects by another rule.
+                computes subjects from keys by another rule.
         """
         self.check_anchor()
         if self.keys_rule != KEYS_RULE:
@@ -283,8 +288,8 @@ class Ledger:
         return Transaction(self.database, self.hasher, self.keys == "plain", lock, name, number)
 
     def recover(self) -> None:
-        """Abort or complete releases whose process has ended. Releases of running processes stay
-        unchanged.
+        """Abort or complete the releases whose process has ended. Releases of running processes
+        stay unchanged.
         """
         states = "('open', 'reserved', 'spent', 'written')"
         rows = self.database.rows(
@@ -340,7 +345,7 @@ class Ledger:
 
 
 def _salt(folder: Path, store: Store, keys: str, make: bool) -> bytes:
-    """Return the salt of a ledger, after creating the ledger if there is none."""
+    """Return the secret salt of a ledger, after creating the ledger if there is none."""
     salt = folder / SALT
     if make and not (salt.exists() and store.exists()):
         _make(folder, store, keys)
@@ -361,8 +366,8 @@ def _make(folder: Path, store: Store, keys: str) -> None:
     """Create the ledger of a folder, or complete a creation that was killed.
 
     The salt gets its name last. Therefore a database without a salt, or a salt without a database,
-    means that somebody removed the other one, and never that a crash occurred. Neither is replaced
-    by a new one, because the spending so far would no longer count.
+    means that somebody removed the other file, and never that a crash occurred. A missing file is
+    not replaced by a new one, because the spending so far would no longer count.
     """
     if keys not in ("hashed", "plain"):
         raise ParameterError(f"keys is {keys!r}, but it must be hashed or plain")

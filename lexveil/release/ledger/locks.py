@@ -1,5 +1,5 @@
-"""File locks (flock), which end with their process in every case, and fsync of files and
-folders.
+"""File locks (flock), which are released whenever their process ends, and durable writing (fsync)
+of files and folders.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WITHOUT_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 
 @dataclass(slots=True)
 class Lock:
-    """A lock that this process holds."""
+    """A file lock that this process holds."""
 
     path: Path
     held: BaseFileLock
@@ -33,7 +33,7 @@ class Lock:
 
 
 def take(path: Path, wait: bool = False) -> Lock | None:
-    """Take a lock; return None if another process holds it.
+    """Take a file lock. Return None if another process holds the lock.
 
     Raises:
         RequestError: if the lock file cannot be created, or the file system has no locks.

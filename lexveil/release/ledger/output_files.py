@@ -1,4 +1,6 @@
-"""Files of a release: their partial paths, their final paths, and the steps that publish them."""
+"""Files of a release: their temporary ("partial") paths, their final paths, and the steps that
+publish them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from lexveil.release.ledger.locks import sync
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of a release. ``final`` and ``sha256`` are None until the file is written."""
+    """One file of a release. ``final`` (its final path) and ``sha256`` are None until the file is
+    written.
+    """
 
     partial: Path
     final: Path | None = None
@@ -27,8 +31,8 @@ class File:
 
 
 def stored(database: Database, number: int) -> list[File]:
-    """Return the files of a release from the database. Written files are in the order of their
-    publication.
+    """Return the files of a release from the ledger's database. Written files are in the order of
+    their publication.
     """
     rows = database.rows("select partial, final, sha256 from files where release = ?", (number,))
     files = [
@@ -49,7 +53,9 @@ def stored(database: Database, number: int) -> list[File]:
 
 
 def store(con: Connection, number: int, files: Sequence[File]) -> None:
-    """Store files of a release in the database, replacing files with the same partial path."""
+    """Store files of a release in the ledger's database, replacing files with the same partial
+    path.
+    """
     for file in files:
         final = None if file.final is None else os.fsencode(file.final)
         con.execute(
@@ -66,8 +72,8 @@ def absolute(path: Path | str) -> Path:
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> list[Path]:
-    """Create a folder and its missing parents durably, so that a power cut cannot remove them with
-    their content.
+    """Create a folder and its missing parents durably, so that a power cut cannot remove the
+    folders.
 
     Args:
         mode: permissions of the folder itself.
@@ -107,7 +113,7 @@ def is_own(status: os.stat_result) -> bool:
 
 
 def discard(files: Iterable[File]) -> None:
-    """Remove partial files durably. Files that do not exist are skipped."""
+    """Remove partial (unpublished) files durably. Files that do not exist are skipped."""
     folders = set()
     for file in files:
         if file.partial.is_file() or file.partial.is_symlink():
@@ -118,7 +124,7 @@ def discard(files: Iterable[File]) -> None:
 
 
 def bring(files: Sequence[tuple[Path, Path]]) -> None:
-    """Move partial files to their final paths, in this order and durably.
+    """Move partial (unpublished) files to their final paths, durably and in the given order.
 
     Objects are uploaded one after the other, which may take hours. If one upload fails, the
     previously uploaded objects are removed.
@@ -144,10 +150,10 @@ def bring(files: Sequence[tuple[Path, Path]]) -> None:
 
 
 def roll_forward(files: Sequence[File], trusted: bool) -> list[str]:
-    """Publish written files durably. A second call does no harm.
+    """Publish the written files of a release durably. A second call does no harm.
 
     Args:
-        trusted: whether partial files are known to be unchanged. They are not after a crash.
+        trusted: whether partial files are known to be unchanged. This is not known after a crash.
 
     Returns:
         One line for each file that could not be published because it is missing or damaged.

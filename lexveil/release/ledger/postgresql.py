@@ -1,5 +1,5 @@
-"""Tables of a ledger in PostgreSQL, through ADBC, so that releases of several machines share one
-budget.
+"""Storage of a ledger's tables in PostgreSQL (through ADBC), so that releases of several machines
+share one budget.
 
 The SQL and the steps are the same as for SQLite. A transaction that writes locks the table of the
 chain, as it locks the whole file in SQLite, so that releases follow one another. A transaction that
@@ -76,10 +76,10 @@ REASONS = {
 
 
 class Answers(list[Any]):
-    """Rows of a query result, all of them already in memory."""
+    """Rows of a query result, all in memory."""
 
     def fetchone(self) -> Any:
-        """Return the next row, and remove it, or return None if there is no row."""
+        """Remove and return the next row, or return None if no row is left."""
         return self.pop(0) if self else None
 
     def fetchall(self) -> list[Any]:
@@ -88,7 +88,9 @@ class Answers(list[Any]):
 
 
 class ServerConnection:
-    """A connection to PostgreSQL that takes the SQL of the ledger."""
+    """A connection to PostgreSQL that runs the SQL of the ledger, with the interface
+    ``Connection``.
+    """
 
     mac: Callable[[object, object], bytes | None]
     # without it, indexes of the target tables take three times as long
@@ -99,7 +101,7 @@ class ServerConnection:
         self.in_transaction = False
 
     def execute(self, sql: str, parameters: Parameters = (), /) -> Answers:
-        """Run one statement, and read all rows of its result."""
+        """Run one SQL statement, and return all rows of its result."""
         with self._connection.cursor() as cursor:
             cursor.execute(*_numbered(sql, parameters))
             rows = Answers(cursor.fetchall() if cursor.description else ())
@@ -117,8 +119,8 @@ class ServerConnection:
         )
 
     def _read(self, sql: str, parameters: Parameters = ()) -> Spool:
-        """Read a large result at once into a spool, so that the connection is free for other
-        statements.
+        """Read a large query result completely into a temporary file, so that the connection is
+        free for other statements.
         """
         query, values = _numbered(sql, parameters)
         # with parameters, the driver would hold all rows in memory
@@ -225,7 +227,9 @@ class ServerConnection:
 
 
 def _numbered(sql: str, parameters: Parameters) -> tuple[str, tuple[Any, ...] | None]:
-    """Replace ? or $name in SQL by $1, $2 and so on, and return the parameters in that order."""
+    """Replace the placeholders ? or $name in SQL by $1, $2 and so on, and return the SQL and the
+    parameters in that order.
+    """
     if not parameters:
         return sql, None
     names: list[str] = list(parameters) if isinstance(parameters, Mapping) else []
@@ -236,7 +240,7 @@ def _numbered(sql: str, parameters: Parameters) -> tuple[str, tuple[Any, ...] | 
 
 
 class ServerDatabase(Database):
-    """One connection to a ledger in PostgreSQL."""
+    """One connection to a ledger's tables in PostgreSQL."""
 
     is_shared: ClassVar = True
     to_write: ClassVar[tuple[str, ...]] = (
@@ -257,19 +261,23 @@ class ServerDatabase(Database):
                 self.con.execute(statement)
 
     def form(self) -> str | None:
-        """Return the format of the ledger, or None if there is no ledger."""
+        """Return the format version of the ledger, or None if there is no ledger."""
         comment = f"select obj_description(to_regnamespace('{PLACE}')::oid, 'pg_namespace')"
         return next((form for (form,) in self.rows(comment)), None)
 
     def damage(self) -> Iterator[str]:
-        """Return an empty iterator, because the server checks its own files."""
+        """Return an empty iterator: no damage is searched for, because the server checks its own
+        files.
+        """
         return iter(())
 
     def is_busy(self, error: Any) -> bool:  # noqa: D102
         return bool(error.sqlstate == "55P03")
 
     def reason(self, error: Any) -> str:
-        """Describe an error by its number only, because the server's message may contain a key."""
+        """Describe a database error by its code only, because the server's message may contain a
+        subject's key.
+        """
         state = error.sqlstate or ""
         if not state and GONE.search(str(error)):
             return (
@@ -284,7 +292,7 @@ class ServerDatabase(Database):
 
 
 class ServerStore(Store):
-    """Storage of a ledger in the schema ``PLACE`` of a PostgreSQL database."""
+    """Storage of a ledger's tables in the schema ``PLACE`` of a PostgreSQL database."""
 
     def __init__(self, address: str) -> None:
         self._address = read_address(address)

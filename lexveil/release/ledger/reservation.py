@@ -1,5 +1,5 @@
-"""Charges of a release to subjects, and withheld documents. The database computes them, for
-releases of any size.
+"""Charging of a release to its subjects, by SQL, for releases of any size. Documents are withheld
+if they exceed their subject's budget.
 
 The requested documents are in a temporary table next to the balances. SQLite stores this table in
 memory, or in a file without a name that ends with its process.
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 
 class ExhaustedError(RequestError):
-    """Error for a release that allows no withheld documents, if the cap of a subject would withhold
-    one.
+    """Error for a release that allows no withheld documents, if a document would exceed the budget
+    cap of its subject.
     """
 
     @classmethod
     def of(cls, limit: int, documents: tuple[int, int], subjects: tuple[int, int]) -> Self:
-        """Return the error with its message.
+        """Create the error with its message.
 
         Args:
             limit: nano-epsilon of one subject over all releases.
-            documents, subjects: number beyond the cap, and total number.
+            documents, subjects: the number that exceeds the cap, and the total number.
         """
         return cls(
             f"the cap of {limit / NANO:g} epsilon per subject is too small for "
@@ -51,7 +51,8 @@ class ExhaustedError(RequestError):
 
 @dataclass(slots=True)
 class Reservation:
-    """The reservation of a release.
+    """The reservation of epsilon for a release: the documents that are charged or withheld, and the
+    total amounts.
 
     Attributes:
         n_documents: number of requested documents.
@@ -62,12 +63,12 @@ class Reservation:
         n_charged: number of subjects that are charged.
         total: nano-epsilon that this release spends, over all subjects.
         largest_balance: largest balance of a charged subject in nano-epsilon, with this release.
-        cap: nano-epsilon of one subject over all releases; None for no limit.
-        digest: the chain's digest of the charges.
+        cap: largest nano-epsilon of one subject over all releases; None for no limit.
+        digest: digest of the charges, for the ledger's log.
         n_new: number of charged subjects that were never charged before.
         marks: (n_documents,) whether each document is withheld.
-        head: hash of the ledger's chain after the reservation.
-        is_new_cap: whether this release set the ledger's own cap.
+        head: hash of the ledger's last log entry after the reservation.
+        is_new_cap: whether this release set the cap that the ledger itself stores.
         keys: keys of the rows of ``reserve_in_bulk``; None otherwise.
     """
 
@@ -93,8 +94,8 @@ class Reservation:
         return self.marks[start:stop]
 
     def withheld_subjects(self) -> Iterator[pa.RecordBatch]:
-        """Yield the withheld rows of ``reserve_in_bulk`` in their order, with their column
-        `subject`.
+        """Yield the rows of ``reserve_in_bulk`` that are withheld, in their order, with their
+        column `subject`.
         """
         start = 0
         for batch in self.keys or ():
@@ -103,7 +104,7 @@ class Reservation:
                 yield batch.filter(marks)
 
     def payload(self) -> dict[str, Any]:
-        """Return the facts of the reservation for the chain."""
+        """Return the facts of the reservation for the ledger's log."""
         return {
             "cap": self.cap,
             "documents": self.n_documents,
@@ -117,8 +118,8 @@ class Reservation:
 
 
 class Asked(NamedTuple):
-    """The next documents that a release requests, as columns of the table `asked`. In a ledger of
-    hashed keys, the column of plain keys is null.
+    """Documents for which a release requests epsilon, as columns of the temporary table `asked`. In
+    a ledger of hashed keys, the column of plain keys is null.
     """
 
     release: Sequence[int]
@@ -129,7 +130,7 @@ class Asked(NamedTuple):
 
 
 def ask(con: Connection, parts: Iterable[Asked]) -> None:
-    """Store the next requested documents of a release, in order."""
+    """Store the documents for which a release requests epsilon in a temporary table, in order."""
     con.execute(text("ledger/asked"))
     # this transaction changes the temporary table only, so it blocks no process and syncs no file
     con.execute("begin")
@@ -143,7 +144,7 @@ def ask(con: Connection, parts: Iterable[Asked]) -> None:
 
 
 def forget(con: Connection, release: int) -> None:
-    """Delete the requested documents of a release."""
+    """Delete the stored documents for which a release has requested epsilon."""
     con.execute(text("ledger/asked"))
     con.execute("delete from asked where release = ?", (release,))
 
@@ -151,14 +152,15 @@ def forget(con: Connection, release: int) -> None:
 def charge(
     con: Connection, release: int, n_documents: int, most: int | None, cap: int | None
 ) -> Reservation:
-    """Charge the subjects of a release as far as the cap allows. No other code increases a balance.
+    """Charge the subjects of a release as far as the budget cap allows, and return the reservation.
+    No other code increases a balance.
 
     Args:
         release: number of the release.
         n_documents: number of requested documents.
-        most: largest cost of a document in nano-epsilon. If it is None, the documents of a subject
-            are charged all together or not at all.
-        cap: nano-epsilon of one subject over all releases; None for no cap.
+        most: largest cost of a document in nano-epsilon. If None, the documents of a subject are
+            charged all together or not at all.
+        cap: largest nano-epsilon of one subject over all releases; None for no cap.
 
     Raises:
         RequestError: if a balance was edited, or a subject would spend more than the ledger can

@@ -1,5 +1,5 @@
-"""Spool of Arrow batches in a file without a name, which ends with its process. The spool can be
-read repeatedly, in constant memory.
+"""Temporary storage of Arrow batches in a file without a name, which disappears with its process.
+The batches can be read repeatedly, in constant memory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 
 class Spool:
-    """Arrow batches that are written once and read repeatedly."""
+    """Temporary file of Arrow batches that are written once and read repeatedly."""
 
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch] = ()) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -24,7 +24,7 @@ class Spool:
         self._writer.write_batch(batch)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Yield all batches, from the first. Only one iteration at a time is possible."""
+        """Yield all batches, from the first. Only one iteration can run at a time."""
         self._writer.close()
         self._file.seek(0)
         with pa.ipc.open_stream(self._file) as reader:

@@ -1,5 +1,5 @@
-"""Statements of a ledger, for people and for other programs. They contain plain keys only if the
-ledger stores plain keys.
+"""Summaries of a budget ledger, for people and for other programs. They contain subjects' keys in
+plain text only if the ledger stores them so.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NOTHING_LEFT = 1e-6  # share of a cap that counts as nothing left
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """Reservation of a release. Amounts are epsilon.
+    """Reservation of epsilon for a release, in a ledger summary. Amounts are in epsilon.
 
     Attributes:
         documents: number of requested documents.
@@ -60,8 +60,8 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseEntry:
-    """A release in the ledger: its state, the time of this state, and the facts of the release in
-    the chain.
+    """A release in a ledger summary: its state, the time of this state, and the facts that the
+    ledger's log records about it.
     """
 
     id: str
@@ -73,7 +73,7 @@ class ReleaseEntry:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """Balance of one subject, whose name is stored as a hash."""
+    """Balance (spent epsilon) of one subject, whose name is given as a hash."""
 
     subject: str
     epsilon: float
@@ -81,10 +81,11 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Balances and releases of a ledger. Amounts are epsilon; `export` writes exact nano-epsilon.
+    """Summary of the balances and releases of a ledger. Amounts are in epsilon; `export` writes
+    exact nano-epsilon.
 
     Attributes:
-        cap: cap of lexveil.toml for new releases; earlier releases had the cap of their time.
+        cap: budget cap of a subject for new releases; earlier releases may have had another cap.
         subjects: number of subjects that have spent any epsilon.
         exhausted: number of subjects at the cap or above, or with less than a millionth of the cap
             left. Shares of a budget are rounded down, so their sum rarely equals the cap exactly.
@@ -92,7 +93,7 @@ class Summary:
         states: number of releases by state.
         releases: the newest releases.
         top: the largest balances.
-        head: hash of the newest entry of the chain.
+        head: hash of the newest entry of the ledger's log.
         recovered: releases that were recovered when the ledger was opened.
     """
 
@@ -113,7 +114,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class SubjectRelease:
-    """Spending of a subject on one release."""
+    """Epsilon that a subject spent in one release."""
 
     id: str
     state: str
@@ -123,8 +124,8 @@ class SubjectRelease:
 
 @dataclass(frozen=True, slots=True)
 class SubjectStatement:
-    """Statement about one subject, whose name is stored as a hash. It has the subject's spending
-    and releases.
+    """Statement of the spending of one subject, by release. The subject's name is given as a
+    hash.
     """
 
     subject: str
@@ -135,12 +136,12 @@ class SubjectStatement:
 
 
 def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = RELEASES) -> Summary:
-    """Return balances and releases of a ledger.
+    """Summarize the balances and releases of a ledger.
 
     Args:
-        cap: cap of lexveil.toml.
-        top: number of the largest balances to name.
-        releases: number of the newest releases to name.
+        cap: budget cap of a subject for new releases.
+        top: number of largest balances to list.
+        releases: number of newest releases to list.
     """
     limit = None if cap is None else int(cap_nano(cap) * (1 - NOTHING_LEFT))
     with ledger.database.snapshot() as con:
@@ -184,7 +185,7 @@ def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = REL
 
 
 def _reserved(payload: str | None) -> Reserved | None:
-    """Parse the payload of an entry `reserved`."""
+    """Parse the JSON of a log entry `reserved`, or return None if there is no such entry."""
     if payload is None:
         return None
     said = json.loads(payload)
@@ -202,8 +203,8 @@ def _reserved(payload: str | None) -> Reserved | None:
 
 
 def subject(ledger: Ledger, key: str, cap: float | None) -> SubjectStatement:
-    """Return the spending of one subject by release. The key is hashed for the look-up, and is not
-    in the result.
+    """Return the epsilon that one subject has spent, by release. The key is hashed for the look-up,
+    and is not in the result.
     """
     digest = ledger.hasher.one(key)
     with ledger.database.snapshot() as con:
@@ -255,7 +256,7 @@ def export(ledger: Ledger, target: Path | str) -> int:
 
 @contextmanager
 def _writer(target: Path | str, names: list[str]) -> Iterator[Callable[[list[Any]], Any]]:
-    """Yield a function that writes rows of these columns to a target of ``export``."""
+    """Yield a function that writes rows with these columns to the output of ``export``."""
     if target == "-":
         rows = csv.writer(sys.stdout, lineterminator="\n")
         rows.writerow(names)
@@ -279,7 +280,7 @@ def _writer(target: Path | str, names: list[str]) -> Iterator[Callable[[list[Any
 
 
 def as_text(balances: Summary, n_top: int) -> list[str]:
-    """Return a summary as lines of text."""
+    """Return a ledger summary as lines of text."""
     cap = (
         "no cap: spending is recorded, not limited"
         if balances.cap is None
@@ -324,7 +325,7 @@ def as_text(balances: Summary, n_top: int) -> list[str]:
 
 
 def subject_as_text(spending: SubjectStatement) -> list[str]:
-    """Return the statement of one subject as lines of text."""
+    """Return the spending statement of one subject as lines of text."""
     left = ""
     if spending.left is not None and spending.cap is not None:
         rest = spending.left if spending.left > spending.cap * NOTHING_LEFT else 0.0
@@ -337,7 +338,7 @@ def subject_as_text(spending: SubjectStatement) -> list[str]:
 
 
 def recovered_as_text(recovered: Iterable[Recovered]) -> list[str]:
-    """Return lines of text about recovered releases."""
+    """Return lines of text about releases that were recovered after their process died."""
     lines = []
     for release in recovered:
         what = {

@@ -1,4 +1,4 @@
-"""Choice of the storage of a ledger's tables."""
+"""Choice between SQLite and PostgreSQL for the storage of a ledger's tables."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from lexveil.release.ledger.database import Store
 
 
 def store_of(folder: Path | str, address: str | None) -> Store:
-    """Return the PostgreSQL storage if there is an address, and otherwise the file in the ledger's
-    folder.
+    """Return the PostgreSQL storage if an address is given, and otherwise the SQLite file in the
+    ledger's folder.
     """
     if address is None:
         return Store(Path(folder))

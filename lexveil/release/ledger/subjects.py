@@ -1,5 +1,5 @@
-"""Hashing of subjects with a salt. Without the salt nobody can read a key or test a guess of a
-key.
+"""Hashing of subjects' keys with a secret salt. Without the salt nobody can read a key or test a
+guess of a key.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ BYTES_OF_A_BLOCK = 64  # bytes of a block of SHA-256
 
 
 class Hasher:
-    """HMAC-SHA256 (RFC 2104) of subjects' keys, truncated to the first 128 bits (RFC 2104, section
-    5).
+    """Hash function of subjects' keys: HMAC-SHA256 (RFC 2104) with the ledger's salt, truncated to
+    the first 128 bits (RFC 2104, section 5).
     """
 
     def __init__(self, salt: bytes) -> None:
@@ -32,7 +32,7 @@ class Hasher:
         )
 
     def one(self, key: str) -> bytes:
-        """Return the hash of one key, which has ``HASH_BYTES`` bytes."""
+        """Return the hash of one subject's key, which has ``HASH_BYTES`` bytes."""
         inner = self._inner.copy()
         outer = self._outer.copy()
         inner.update(key.encode("utf-8", "surrogatepass"))
@@ -40,8 +40,11 @@ class Hasher:
         return outer.digest()[:HASH_BYTES]
 
     def mac(self, subject: object, nano: object) -> bytes | None:
-        """Return the keyed hash of a balance, 8 bytes (BLAKE2, RFC 7693). Without the salt nobody
-        can forge a balance.
+        """Return the keyed hash that protects a subject's balance against edits: 8 bytes (BLAKE2,
+        RFC 7693). Without the salt nobody can forge a balance.
+
+        The result is None, which no stored balance has, if the subject or the amount does not have
+        the ledger's format.
 
         The result is None, which no balance has, if subject or amount does not have the ledger's
         format.
@@ -53,7 +56,7 @@ class Hasher:
         return keyed.digest()
 
     def all(self, keys: Sequence[str], first: int) -> list[bytes]:
-        """Return the hash of each key.
+        """Return the hash of each subject's key.
 
         Args:
             first: number of the first key's document, for messages.
@@ -72,7 +75,7 @@ class Hasher:
 
 
 def fingerprint(salt: bytes) -> str:
-    """Return the fingerprint of the salt. The database stores it, and a fingerprint is enough to
-    detect another salt.
+    """Return the fingerprint of a salt. The database stores the fingerprint, which is enough to
+    detect that another salt is used.
     """
     return hmac.digest(salt, b"\0fingerprint of the salt", "sha256").hex()

@@ -1,5 +1,5 @@
-"""Transaction of a release, with the states requested, reserved, spent, written and committed.
-Noise is never drawn before its epsilon is charged.
+"""Transaction that charges a release to the budget ledger, with the states requested, reserved,
+spent, written and committed. Noise is never drawn before its epsilon is charged.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ PUT_RIGHT = "correct that and run `lexveil ledger show`, which continues the rel
 
 
 class Transaction:
-    """One release, begun by ``Ledger.begin``. The transaction is a context manager. Leaving the
-    context before the release is published ends the release.
+    """The ledger transaction of one release, begun by ``Ledger.begin``. The transaction is a
+    context manager. Leaving the context before the release is published ends the release.
 
         step of a run            call        state         if the run ends at this point
         ───────────────────────  ──────────  ────────────  ────────────────────────────────────
@@ -76,7 +76,8 @@ class Transaction:
         id: unique id of the release in ledger and record.
         state: open, reserved, spent, written, committed; aborted (nothing spent) or failed (spent,
             nothing published).
-        head: hash of the chain after ``reserve``, which the privacy record states; None before.
+        head: hash of the ledger's last log entry after ``reserve``, which the privacy record
+            states; None before.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class Transaction:
         return bool(states) and states[0][0] in ENDED
 
     def request(self, subjects: Sequence[str], epsilon: Floats) -> None:
-        """Request the next documents, in order.
+        """Request epsilon for the next documents, in order.
 
         Args:
             subjects: (n,) keys of the subjects of the documents; they are hashed, and the keys
@@ -185,14 +186,14 @@ class Transaction:
         """Charge each subject for all of its documents together. If the documents of a subject do
         not all fit under the cap, charge nothing to the subject.
 
-        This replaces ``request`` and ``reserve`` for a job that counts its documents elsewhere.
-        Rows of one subject are added up. ``withheld_subjects`` of the result names the subjects
-        whose documents must be left out.
+        This method replaces ``request`` and ``reserve`` for a job that counts its documents
+        elsewhere. Rows of one subject are added up. ``withheld_subjects`` of the result names the
+        subjects whose documents must be left out.
 
         Args:
             batches: batches that can be iterated once, with the columns `subject` (text, the key)
                 and `nano` (int64, nano-epsilon).
-            budget: document budget B, for the chain; the ledger does not know the number of
+            budget: document budget B, for the ledger's log; the ledger does not know the number of
                 documents of a row.
             cap, on_exhausted, spends, usual: see ``reserve``.
 
@@ -246,7 +247,8 @@ class Transaction:
         spends: bool = False,
         usual: float | None = None,
     ) -> Reservation:
-        """Charge all requested documents as far as the cap allows, in one transaction.
+        """Charge all requested documents as far as their subjects' budget cap allows, in one
+        transaction, and return the reservation.
 
         The documents of a subject are charged in order as long as the subject's spending and
         reservations, in this release and all others, stay at or below the cap. Later documents are
@@ -255,9 +257,9 @@ class Transaction:
         Args:
             budget: document budget B; a document costs ceil(ε · 1e9) nano-epsilon, and never more
                 than ceil(B · 1e9).
-            cap: epsilon of one subject over all releases. None records spending and withholds
-                nothing. ``own`` is the ledger's own cap; if the ledger has none, its cap is set to
-                ten times ``usual``.
+            cap: largest epsilon of one subject over all releases. None records spending and
+                withholds nothing. ``own`` is the cap that the ledger itself stores; if it stores
+                none, the cap is set to ten times ``usual``.
             on_exhausted: the action if documents would be withheld.
             partials: files that may be written from now on, besides the files named to ``begin``.
             spends: whether to ``spend`` the reservation in the same transaction.
@@ -304,8 +306,8 @@ class Transaction:
         return reserved
 
     def spend(self) -> None:
-        """Spend the reservation durably. After this step noise may be drawn, and the reservation is
-        never returned.
+        """Spend the reserved epsilon durably. After this step noise may be drawn, and the epsilon
+        is never returned.
         """
         self._must_be("reserved", "spend")
         with self._database.transaction() as con:
@@ -318,8 +320,8 @@ class Transaction:
         chain.append(con, self.id, "spent", {})
 
     def written(self, files: Iterable[tuple[Path | str, Path | str, str]]) -> None:
-        """Record that all files are written. After this, recovery from a crash completes the
-        release.
+        """Record that all output files are written. After this step, recovery from a crash
+        completes the release.
 
         Args:
             files: partial path, final path and sha256 in hex of each file.
@@ -368,12 +370,14 @@ class Transaction:
             )
 
     def commit(self) -> None:
-        """Commit without files, after the whole output has been sent to a stream."""
+        """Commit the release without files, after the whole output was sent to a stream."""
         self._must_be("spent", "commit")
         self._commit({})
 
     def abort(self, because: str = "aborted") -> None:
-        """Remove partial files, and return the reservation unless it is spent."""
+        """End the release: remove unpublished files, and return the reserved epsilon unless it is
+        spent.
+        """
         if self.state not in ("open", "reserved", "spent"):
             raise RequestError(
                 f"release {self.id} is {self.state}; a release can be aborted only before "
@@ -395,8 +399,8 @@ class Transaction:
             )
 
     def _still(self, con: Connection) -> None:
-        """Check that the database has this release in the state of this object. The folder of the
-        ledger may have been replaced meanwhile.
+        """Check that the database contains this release in the state that this object has. The
+        folder of the ledger may have been replaced meanwhile.
         """
         row = con.execute(
             "select state from releases where number = ? and id = ?", (self._number, self.id)
@@ -415,7 +419,8 @@ class Transaction:
 
 
 def announce(con: Connection, number: int, partials: Iterable[Path | str], locks: Path) -> None:
-    """Store the files that a release may write from now on.
+    """Store in the ledger the paths of the files that a release may write from now on, so that
+    recovery can remove the files.
 
     Args:
         locks: folder with the locks of this machine's releases. A release without a lock in it is a
@@ -442,8 +447,8 @@ def announce(con: Connection, number: int, partials: Iterable[Path | str], locks
 
 
 def undo(database: Database, number: int, name: str, payload: dict[str, object]) -> str | None:
-    """End a release without publishing it. The files are removed first, so that no unpaid file ever
-    remains. Then the state of the release changes.
+    """End a release without publishing it. The files are removed first, so that no file remains
+    whose epsilon is not paid. Then the state of the release changes.
 
     The reservation of a release is returned unless it is spent. Spent epsilon is not returned,
     because noise may have been drawn.
@@ -483,7 +488,9 @@ def finish(con: Connection, number: int, name: str, payload: dict[str, object]) 
 
 
 def _check_publishable(file: File) -> None:
-    """Sync a partial file to the disk, and check that a rename can move it to its final path."""
+    """Check that a written file can be moved to its final path by a rename, after flushing the file
+    to the disk.
+    """
     assert file.final is not None
     try:
         sync(file.partial)

@@ -1,5 +1,8 @@
-"""Verification of a ledger. It recomputes everything: chain, digests, balances, states, caps, and
-records of releases.
+"""Verification of a budget ledger by recomputing everything: the hash chain of log entries,
+digests, balances, states, caps, and records of releases.
+
+The verification changes nothing and recovers nothing, and needs the salt only for plain keys and
+keyed hashes. An auditor can run it on a copy.
 
 It changes nothing and recovers nothing, and needs the salt only for plain keys and keyed hashes. An
 auditor can run it on a copy.
@@ -34,12 +37,12 @@ class Verification:
         records: number of privacy records that were compared.
         since: the number of entries up to the anchor, which were trusted and not verified; None if
             the whole chain was verified.
-        entries, head: number of entries and hash of the last one. These and the following
+        entries, head: number of log entries, and hash of the last entry. These and the following
             attributes are None if damage ended the verification early.
-        subjects: number of subjects with a balance. After an anchor, only subjects count that the
-            releases below have charged.
-        releases: number of releases by state. After an anchor, only releases of later entries
-            count.
+        subjects: number of subjects with a balance. After an anchor, only the subjects that later
+            releases have charged are counted.
+        releases: number of releases by state. After an anchor, only releases of later log entries
+            are counted.
     """
 
     problems: list[Fault]
@@ -52,7 +55,7 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """Whether there is no problem."""
+        """Whether the verification found no fault."""
         return not self.problems
 
     def as_json(self) -> dict[str, object]:
@@ -68,11 +71,11 @@ def verify(
     address: str | None = None,
     since: Path | None = None,
 ) -> Verification:
-    """Verify a ledger by recomputing it.
+    """Verify a budget ledger by recomputing it.
 
     Args:
         folder, address: see ``Ledger.open``.
-        records: privacy records whose release must be in the ledger's chain.
+        records: privacy records whose release must be in the ledger's log.
         patience: seconds to wait while other processes use the ledger.
         since: an anchor of this ledger up to which the ledger was verified before. Only later
             entries, their releases, and the balances of the charged subjects are then recomputed.
@@ -127,7 +130,7 @@ def verify(
 
 
 def as_text(checked: Verification) -> list[str]:
-    """Return the result as lines of text."""
+    """Return the result of a verification as lines of text."""
     lines = [f"{problem.where}: {problem.what}" for problem in checked.problems]
     trusted = []
     if checked.since is not None:
@@ -152,7 +155,7 @@ def as_text(checked: Verification) -> list[str]:
 
 
 def _release_of(path: Path) -> str:
-    """Return the id of the release that a privacy record names."""
+    """Return the id of the release that a privacy record states."""
     try:
         name = str(json.loads(path.read_text(encoding="utf-8"))["release"]["id"])
         name.encode()  # the database would report invalid Unicode as damage of the ledger

@@ -1,3 +1,3 @@
-"""Results that are shown and never published: ``inspect.inspect`` predicts a release,
-``preview.preview`` shows rows.
+"""Results that are shown to the user and never published: ``inspect.inspect`` predicts the effects
+of a release, and ``preview.preview`` shows rewritten rows.
 """

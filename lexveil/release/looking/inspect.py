@@ -1,4 +1,4 @@
-"""Inspection of a file for `lexveil inspect`: the effects that rewriting would have. Nothing is
+"""Prediction of the effects that rewriting a file would have, for `lexveil inspect`. Nothing is
 written or charged.
 """
 
@@ -68,7 +68,9 @@ EXAMPLES = 15  # number of example words of each class
 
 
 class EpsilonSpread(Result):
-    """Epsilon of the tokens that spend epsilon; null if there is no such token."""
+    """Distribution of the epsilon of the tokens that spend any epsilon; null if there is no such
+    token.
+    """
 
     least: float | None
     mean: float | None
@@ -76,20 +78,21 @@ class EpsilonSpread(Result):
 
 
 class BudgetPreview(Result):
-    """Preview of the budget: the epsilon that would be spent, and the unit in which it is spent.
+    """Preview of the privacy budget: how much epsilon would be spent, and on which unit.
 
     Attributes:
-        protection: The level of protection; null if the request sets epsilon in another way.
+        protection: The protection level; null if the request sets epsilon in another way.
         cap: Largest epsilon of a subject over all releases, from lexveil.toml or else from the
             ledger; null if neither has a cap.
         default_cap: The cap that the first release would set; null if there is a cap already.
         usual_text: Description of the text of ordinary length; the default cap is enough for ten
             releases of it.
-        beyond_light: A caution if a token gets more epsilon than at the level light.
+        beyond_light: A caution if a token gets more epsilon than at the weakest protection level,
+            light.
         max_token_epsilon: The largest epsilon that a token may get; null for no limit.
         capped_documents: The number of documents whose tokens reach the limit of a token, so that a
             part of their budget stays unspent.
-        capped_tokens: The number of tokens of these documents, each with the largest epsilon.
+        capped_tokens: The number of tokens of these documents; each has the largest epsilon.
         median_words: Median number of words of the documents; null without documents.
         average_words: The number of words by which a base epsilon is multiplied to give the budget
             of a document; null if the request gives the budget itself.
@@ -115,15 +118,15 @@ class BudgetPreview(Result):
 
 
 class Trial(Result):
-    """The result of rewriting the first texts. The rewritten texts were discarded.
+    """The result of rewriting the first texts on trial. The rewritten texts were discarded.
 
     Attributes:
         documents: The distribution of the share of unchanged content words of a document.
         texts: The number of texts; null for repeated draws of one text.
-        unique_structures: The number of these texts whose structure no other text has; null if
-            ``texts`` is null.
-        screened: The share of the replaced words that belong to each screened part of the public
-            word list; null if ``texts`` is null, and for sentences.
+        unique_structures: The number of these texts with a disclosed structure (such as the number
+            of tokens) that no other text has; null if ``texts`` is null.
+        screened: The share of the replaced words that belong to each part of the public list of
+            unwanted words; null if ``texts`` is null, and for sentences.
     """
 
     tokens: int
@@ -136,17 +139,17 @@ class Trial(Result):
 
 
 class TextsInspection(Result):
-    """The effects that rewriting texts would have. A row with any text is a document. Each of
-    several texts in memory is a row.
+    """The effects that rewriting texts would have. A row with any text counts as a document. If
+    texts are given in memory, each text is a row.
 
     Attributes:
-        coverage: Share of the words that the vocabulary has.
+        coverage: Share of the words that are in the vocabulary.
         unprotected_share: Share of the tokens that would stay unprotected.
         by_class: The number of tokens of each class, by action.
-        guarantee: The guarantee that the record would state.
+        guarantee: The privacy guarantee that the record of a release would state.
         linkage: How often an adversary who holds candidates for a source identifies the source,
             measured on public texts.
-        tried: The result of rewriting a sample of the texts.
+        tried: The result of rewriting a sample of the texts on trial.
     """
 
     secrecy: str = SECRECY
@@ -163,7 +166,7 @@ class TextsInspection(Result):
 
 
 class Inspection(TextsInspection):
-    """The effects that `lexveil privatize` would have on an input.
+    """The effects that `lexveil privatize` would have on a file or folder.
 
     Attributes:
         subjects: The number of subjects of the rows, counted up to a million; null without a column
@@ -176,7 +179,8 @@ class Inspection(TextsInspection):
             spaces between words; null if such an input is refused.
         found: The number of tokens that detectors find, by type and action; these tokens are in no
             class. Null without a detector.
-        meaning: The meaning of the epsilons of tokens, which is the expected recovery.
+        meaning: What the epsilons of tokens mean: the share of words that an adversary is expected
+            to guess.
         examples: Frequent words that would stay unprotected or are unknown; they are source text.
     """
 
@@ -192,7 +196,7 @@ class Inspection(TextsInspection):
     examples: dict[str, list[tuple[str, int]]] | None
 
     def __str__(self) -> str:
-        """Return the inspection in the words of `lexveil inspect`."""
+        """Return the inspection as the text that `lexveil inspect` prints."""
         return "\n".join(as_text(self))
 
 
@@ -204,7 +208,7 @@ def inspect(
     project: Path | Model | None = None,
     model: str | None = None,
 ) -> Inspection:
-    """Read a file or folder, and describe the result of `lexveil privatize` for it.
+    """Predict the effects that `lexveil privatize` would have on a file or folder.
 
     Args:
         source, request, project, model: the arguments of ``privatize_file``.
@@ -266,7 +270,7 @@ def _chunks_of(readers: Sequence[Reader], for_writing: bool) -> Iterator[Chunk]:
 
 
 def inspect_texts(texts: Sequence[str | None], engine: Engine) -> TextsInspection:
-    """Describe the result of rewriting texts in memory. Draws are discarded, and nothing is written
+    """Predict the effects of rewriting texts in memory. Draws are discarded, and nothing is written
     or charged.
 
     Raises:
@@ -282,8 +286,8 @@ def inspect_texts(texts: Sequence[str | None], engine: Engine) -> TextsInspectio
 def draws_in_words(
     engine: Engine, counted: BatchCounts, drawn: Tally, *, one_epsilon: bool
 ) -> list[str]:
-    """Return the sentences of `lexveil inspect` about the rewriting of each text, for one text that
-    was drawn several times.
+    """Describe in sentences how a text would be rewritten, for one text that was rewritten several
+    times.
 
     Args:
         counted: the counts of the text.
@@ -299,7 +303,7 @@ def draws_in_words(
 
 
 def texts_in_words(budget: BudgetPreview, tried: Trial, unit: str = "text") -> list[str]:
-    """Return lines of text that describe the result of rewriting each text."""
+    """Describe in lines of text how each text would be rewritten."""
     shown = {
         "budget": budget,
         "tried": tried,
@@ -311,7 +315,9 @@ def texts_in_words(budget: BudgetPreview, tried: Trial, unit: str = "text") -> l
 
 
 def _preview(run: Run, survey: _Survey) -> TextsInspection:
-    """Return the inspection that follows from the counts and from a trial."""
+    """Return the inspection of an input, computed from the counts of its first pass and from a
+    trial on its first texts.
+    """
     engine = run.engine
     settings = engine.settings
     totals = run.survey
@@ -376,12 +382,12 @@ def _budget(
 
 @dataclass(slots=True)
 class _Survey:
-    """Counts of an input that are needed for an inspection only.
+    """Counts of an input that only an inspection needs.
 
     Attributes:
         first: the first chunks of the input, with their counts.
-        parts: the number of documents by the number of parts that they spend and the number of
-            parts of their budget.
+        parts: the number of documents by two numbers: the parts of the budget that they spend, and
+            the parts into which their budget is divided.
         words: the number of documents by their number of words.
         subjects: the keys of the subjects of the rows.
         costs: the cost of a release for each subject; None if nothing would be charged.
@@ -394,7 +400,9 @@ class _Survey:
     costs: Costs | None = None
 
     def add(self, counted: BatchCounts, strategy: str) -> None:
-        """Add a batch, and the parts of the budget of each document that spends any epsilon."""
+        """Add the counts of a batch, with the budget parts of each document that spends any
+        epsilon.
+        """
         paid = counted.counts[2]
         divisor = divisors(strategy, counted.counts[2], counted.counts[3])
         self.parts.update(zip(paid[paid > 0].tolist(), divisor[paid > 0].tolist(), strict=True))
@@ -410,8 +418,8 @@ class _Survey:
     def epsilon_per_token(
         self, budget: DocumentBudget, shares: ShareClasses | None
     ) -> tuple[EpsilonSpread, int, int]:
-        """Return the epsilon of a token without a class for a document budget, and the numbers of
-        documents and tokens that reach the limit of a token.
+        """Return the epsilon of a token without a class under a document budget, and the numbers of
+        documents and of tokens that reach the largest allowed epsilon of a token.
         """
         if not self.parts:
             return EpsilonSpread(least=None, mean=None, most=None), 0, 0
@@ -431,7 +439,7 @@ class _Survey:
 
 
 def _survey(run: Run, costs: Costs | None = None) -> _Survey:
-    """Run the first pass over the input, and keep its first chunks for a trial.
+    """Count the tokens of an input, and keep its first chunks of rows for a trial.
 
     Args:
         costs: totals to which the costs of the rows are added, if a release would be charged.
@@ -451,7 +459,9 @@ def _survey(run: Run, costs: Costs | None = None) -> _Survey:
 
 
 def _try(run: Run, chunks: Sequence[tuple[Chunk, BatchCounts]]) -> Trial:
-    """Rewrite the first rows into a sink that stores nothing, to estimate how much would change."""
+    """Rewrite the first rows on trial and discard the outputs, to estimate how much would
+    change.
+    """
     tally = Tally()
     n_before = 0
     some = list[Chunk]()
@@ -483,7 +493,7 @@ def _trial(tally: Tally) -> Trial:
 
 def _examples(run: Run, survey: _Survey) -> dict[str, list[tuple[str, int]]]:
     """Return the most frequent words of the first rows that would stay unprotected, and the most
-    frequent unknown words.
+    frequent words that are not in the vocabulary.
     """
     examples: dict[str, Frequencies[str]] = {"unprotected": Frequencies(), "unknown": Frequencies()}
     for chunk, _ in survey.first:
@@ -498,7 +508,7 @@ def _examples(run: Run, survey: _Survey) -> dict[str, list[tuple[str, int]]]:
 
 
 def as_text(result: Inspection) -> list[str]:
-    """Return the result as lines of text."""
+    """Return an inspection as lines of text."""
     more = {
         "size": size(result.bytes),
         "times": TIMES,

@@ -29,8 +29,8 @@ from lexveil.release.settings import document_budget
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PreviewRow:
-    """One row of a preview, with its number in its file, from 1, and the preview of each of its
-    texts. Missing texts are omitted.
+    """One row of a preview: its number in its file, from 1, and the rewriting of each of its texts.
+    Missing texts are omitted.
     """
 
     file: str | None
@@ -40,7 +40,7 @@ class PreviewRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Preview:
-    """The first rows of an input, rewritten as an experiment with the given seed."""
+    """The first rows of an input, rewritten as an experiment with a seed."""
 
     mechanism: str
     strategy: str
@@ -110,7 +110,9 @@ def preview(
 
 
 def _first_rows(run: Run, n_rows: int) -> list[PreviewRow]:
-    """Rewrite the first rows, without reading more chunks than these rows need."""
+    """Rewrite the first rows of an input, without reading more of the input than these rows
+    need.
+    """
     rows: list[PreviewRow] = []
     read = run.source.chunks(for_writing=False)
     for chunk in run.language.supported(read):

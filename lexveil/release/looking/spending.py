@@ -1,4 +1,6 @@
-"""The cost of a release for each subject of a file, and the rest of the subjects' cap."""
+"""Prediction of what a release of a file would cost each subject (the person behind the texts), and
+of the budget that the subjects have left.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ MOST_SUBJECTS = 1_000_000  # largest number of subjects that are counted, becaus
 
 
 class SubjectSpending(Result):
-    """Epsilon that a release would cost the subjects of its texts, and the rest of their cap.
+    """Epsilon that a release would cost the subjects of its texts, and the budget that they have
+    left under the cap.
 
     Attributes:
         subjects: Number of subjects of the texts. If no column names subjects, each text is its own
@@ -36,9 +39,8 @@ class SubjectSpending(Result):
         longest_row: Largest number of perturbed tokens of a row that costs no more than the cap;
             null if the cost of a row does not grow with its length.
         charged_before: Number of subjects that earlier releases have charged.
-        left: Smallest amount of the cap that a subject has left before this release; null without
-            a cap.
-        short: Number of subjects whose rest of the cap is smaller than the cost of the release.
+        left: Smallest budget that a subject has left before this release; null without a cap.
+        short: Number of subjects that have less budget left than the release costs.
         releases: Number of such releases that the cap allows before a row is withheld.
     """
 
@@ -54,19 +56,19 @@ class SubjectSpending(Result):
 
 @dataclass(slots=True)
 class Costs:
-    """The cost of each subject in nano-epsilon, by its key."""
+    """The total cost of each subject in nano-epsilon, by the subject's key."""
 
     by_key: dict[str, int] = field(default_factory=dict)
 
     @property
     def has_more(self) -> bool:
-        """Whether there are more subjects than are counted."""
+        """Whether the input has more subjects than can be counted."""
         return len(self.by_key) > MOST_SUBJECTS
 
     def add(
         self, chunk: Chunk, counted: BatchCounts, engine: Engine, budget: DocumentBudget
     ) -> None:
-        """Add the rows of a chunk."""
+        """Add the costs of the rows of a chunk."""
         if self.has_more:
             return
         is_own = chunk.subjects is None and counted.keys is not None
@@ -80,11 +82,11 @@ class Costs:
 def spending_of(
     found: Costs, budget: DocumentBudget, cap: Cap, ledger: LedgerParams
 ) -> SubjectSpending | None:
-    """Return the cost of a release. The result is None without subjects, or with more subjects than
-    are counted.
+    """Return what a release would cost its subjects. The result is None without subjects, or with
+    more subjects than are counted.
 
     Args:
-        cap: the cap that a release would have.
+        cap: the budget cap of a subject that the release would have.
     """
     if found.has_more or not found.by_key:
         return None
@@ -111,7 +113,9 @@ def spending_of(
 
 
 def _spent(ledger: LedgerParams, found: Costs) -> dict[str, int]:
-    """Return the spending of the subjects. If the ledger cannot be read, a warning is logged."""
+    """Return the epsilon that subjects have spent so far. If the ledger cannot be read, a warning
+    is logged.
+    """
     try:
         return spent_in(ledger.folder, ledger.database, found.by_key)
     except RequestError as error:
