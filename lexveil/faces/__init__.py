@@ -1,1 +1,1 @@
-"""User interfaces of the library: the command line and the service."""
+"""User interfaces of the library: the command line and the HTTP service."""

@@ -1,3 +1,3 @@
-"""The command line. Each verb is a module, and the signature of its function defines its
+"""The command line `lexveil`. Each verb is a module, and the signature of its function defines its
 options.
 """

@@ -1,4 +1,4 @@
-"""`python -m lexveil.faces.cli` is the command `lexveil`."""
+"""Entry point of `python -m lexveil.faces.cli`, which runs the command `lexveil`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The verb `lexveil data`, which chooses the corpus and the documents."""
+"""The verb `lexveil data`, which chooses the corpus to train on and the documents to privatize."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def status(*, json: Json = False) -> None:
 
 
 def _source(text: str) -> Path | str:
-    """Return a path as an absolute path, because the command works in the project's folder. An
-    address is returned unchanged.
+    """Return a path as an absolute path, because the command later changes into the project's
+    folder. An address, such as s3://…, is returned unchanged.
     """
     from lexveil.lab.data.remote import is_address
 
@@ -140,8 +140,8 @@ def _source(text: str) -> Path | str:
 
 
 def _documents(written: Sequence[str]) -> tuple[list[Path], dict[str, Path]]:
-    """Split the values of --documents into unnamed files and folders, and files and folders by
-    name.
+    """Split the values of --documents, [NAME=]PATH, into files and folders without a name, and
+    files and folders by name.
 
     Raises:
         RequestError: if a name is repeated.
@@ -162,7 +162,8 @@ def _documents(written: Sequence[str]) -> tuple[list[Path], dict[str, Path]]:
 
 
 def sources_of(corpus: Sequence[str]) -> Path | str | dict[str, Path | str] | None:
-    """Return the sources of --corpus [NAME=]PATH: one file, folder or address, or several by name.
+    """Return the training sources that the values of --corpus, [NAME=]PATH, give: one file, folder
+    or address, or several by name.
 
     Raises:
         RequestError: if there are several sources and one has no name, or if a name is repeated.

@@ -1,4 +1,6 @@
-"""`lexveil ledger`, which shows, verifies and administers the spending of each subject."""
+"""`lexveil ledger`, which shows, verifies and administers the budget ledger: the epsilon that each
+subject (the person behind the texts) has spent.
+"""
 
 from __future__ import annotations
 
@@ -180,8 +182,9 @@ def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> No
 
 
 def _ledger() -> LedgerParams:
-    """Return the ledger's parameters for the project around the current folder. Outside of
-    projects, return the parameters of the user's ledger, and name that ledger on standard error.
+    """Return the budget ledger's settings for the project that contains the current folder. Outside
+    of projects, return the settings of the user's own ledger, and print its location on standard
+    error.
     """
     anywhere()
     from lexveil.io.artifacts.project import Project
@@ -196,8 +199,8 @@ def _ledger() -> LedgerParams:
 
 @contextmanager
 def _opened(*, make: bool = False) -> Iterator[tuple[Ledger, LedgerParams]]:
-    """Yield the opened ledger and its parameters. Killed releases have been completed or rolled
-    back.
+    """Yield the opened budget ledger and its settings. Opening it completes or rolls back killed
+    releases.
     """
     from lexveil.release.ledger.ledger import Ledger
 
@@ -212,7 +215,7 @@ def _opened(*, make: bool = False) -> Iterator[tuple[Ledger, LedgerParams]]:
 
 
 def _cap(balances: Ledger, configured: float | str | None) -> float | None:
-    """Return the cap that applies to new releases, or None for no limit."""
+    """Return the budget cap of a subject in new releases, or None for no limit."""
     if configured is None:
         return balances.cap()
     return configured if isinstance(configured, float) else None

@@ -1,5 +1,8 @@
-"""The `lexveil` command: it finds the verb, parses the options by the verb's signature, calls the
-verb, and ends with its exit code.
+"""The `lexveil` command: find the verb, parse the options by the signature of the verb's function,
+call the function, and return its exit code.
+
+Neither this module nor the modules of the verbs import anything heavy at the top, because `lexveil
+--help` must answer at once.
 
 Neither this module nor the modules of the verbs import anything heavy at the top, because `lexveil
 --help` must answer at once.
@@ -117,8 +120,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """On SIGTERM, end a command in the same way as on Ctrl-C, so that half-written files are
-    removed. Commands that serve handle SIGTERM themselves.
+    """Make SIGTERM end a command in the same way as Ctrl-C, so that half-written files are removed.
+    Commands that run a server handle SIGTERM themselves.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -136,7 +139,7 @@ def _answer(argv: list[str]) -> int:
 
 
 def parse(argv: Sequence[str]) -> tuple[Callable[..., Any], inspect.BoundArguments]:
-    """Return the function of a command line, and its arguments.
+    """Parse a command line, and return the function of its verb and the function's arguments.
 
     Raises:
         SystemExit: with code 2, if the request is wrong; one line on stderr states the reason.
@@ -167,7 +170,7 @@ def _refuse(chain: Sequence[str], message: str) -> NoReturn:
 
 
 def fail(verb: str, error: LexveilError) -> int:
-    """Print an error as one line and return its exit code."""
+    """Print an error as one line on standard error, and return its exit code."""
     LOG.error(f"{verb}: {' '.join(error.told(option_name).split())}")
     return error.exit_code
 

@@ -1,5 +1,6 @@
-"""The verbs of models and of purposes. A model has the words that texts are rewritten with, and a
-purpose is a scale of words that the model's metric preserves.
+"""The verbs `lexveil model` and `lexveil purpose`. A model has the words and vectors with which
+texts are rewritten. A purpose is a scale of words, such as sentiment, that the model's metric
+preserves.
 """
 
 from __future__ import annotations

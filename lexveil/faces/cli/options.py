@@ -1,5 +1,5 @@
-"""Options that several verbs share, and the options of a request, which are derived from its
-fields.
+"""Options that several verbs share, and command-line options that are derived from the fields of a
+request.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ ModelName = Annotated[
 
 
 def actions(name: str, about: str | None = None) -> App:
-    """Return a verb that has actions. ``about`` is its help; it is None if the verb does something
-    without an action.
+    """Create a verb that has actions (subcommands). ``about`` is its help; ``about`` is None if the
+    verb does something without an action.
     """
     return App(name=name, help=about, default_parameter=Parameter(negative=""))
 
 
 def exclusive(*, required: bool = False) -> Group:
-    """Return a group of options that exclude each other. With ``required``, exactly one of them
+    """Create a group of options that exclude each other. With ``required``, exactly one of them
     must be given.
     """
     title = "one of" if required else "at most one of"
@@ -73,7 +73,9 @@ def exclusive(*, required: bool = False) -> Group:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ChosenModel:
-    """The model that provides the words, and the purposes that its metric preserves."""
+    """Options that choose the model that provides the words, and the purposes (scales such as
+    sentiment) that its metric preserves.
+    """
 
     model: ModelName = None
     purpose: Annotated[
@@ -88,7 +90,9 @@ class ChosenModel:
 
     @property
     def name(self) -> str | None:
-        """The name of the model with its purposes, in the form that ``Model.load`` takes."""
+        """The name of the model with its purposes, in the form that ``Model.load`` takes, or None
+        for the default model.
+        """
         return with_purposes(self.model, self.purpose)
 
 
@@ -112,12 +116,12 @@ def option_name(name: str) -> str:
 def options_of(
     model: type[Options], leave_out: tuple[str, ...] = (), optional: bool = False
 ) -> Any:
-    """Return a group of options for the signature of a command. Each option is a flag, or a text as
-    the user wrote it.
+    """Create a dataclass of command-line options from the fields of a request. Each option is a
+    flag, or a text as the user wrote it.
 
     Args:
-        leave_out: fields that the command does not take.
-        optional: whether an omitted option is None, and not the default of the request.
+        leave_out: fields of the request that get no option.
+        optional: whether an omitted option is None; otherwise it has the default of the request.
     """
     fields = [
         _option(name, about, optional)
@@ -157,8 +161,8 @@ def _option(name: str, about: FieldInfo, optional: bool) -> tuple[str, Any, Any]
 
 
 def command_of(request: Request, file: str, columns: Sequence[str], model: str | None) -> str:
-    """Return the command that releases a file by a request. It also names the current defaults, so
-    that a later change of a default does not change the command.
+    """Return the command line that releases a file by a request. It also states the current
+    defaults, so that a later change of a default does not change its meaning.
     """
     parts = ["lexveil", "privatize", file, "-o", "OUT"]
     always = ("protection", "mechanism", "strategy")
@@ -176,7 +180,7 @@ def command_of(request: Request, file: str, columns: Sequence[str], model: str |
 
 
 def named_columns(columns: Sequence[str]) -> str:
-    """Return the part of a command that names columns of texts."""
+    """Return the command-line options that name the text columns."""
     return shlex.join(_naming(columns))
 
 
@@ -185,7 +189,7 @@ def _naming(columns: Sequence[str]) -> list[str]:
 
 
 def _written(value: Any) -> str:
-    """Return a value as the command line takes it. A number is written as the shortest decimal that
+    """Return a value as text for the command line. A number is written as the shortest decimal that
     represents it exactly.
     """
     if isinstance(value, dict):
@@ -194,7 +198,7 @@ def _written(value: Any) -> str:
 
 
 def requested(options: Any, model: type[R], /, **fixed: Any) -> R:
-    """Return the request of some options.
+    """Create the request that the given command-line options describe.
 
     Args:
         fixed: fields that the command itself sets.
@@ -206,7 +210,9 @@ def requested(options: Any, model: type[R], /, **fixed: Any) -> R:
 
 
 def written(options: Any) -> dict[str, object]:
-    """Return the options that the user wrote or that have a default, by field."""
+    """Return the options that the user gave or that have a default, as a mapping from the field of
+    the request.
+    """
     values = {name: getattr(options, name) for name in type(options).__dataclass_fields__}
     values = {
         name: value for name, value in values.items() if value is not None and value is not False

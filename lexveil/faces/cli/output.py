@@ -1,6 +1,4 @@
-"""Common steps of all verbs: finding the project's folder, and printing results on standard
-output.
-"""
+"""Steps that all verbs share: find the project's folder, and print results on standard output."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from lexveil.faces.cli.streams import say
 
 
 def in_project() -> Path:
-    """Change into the project's folder, and return it.
+    """Change the current folder to the project's folder, and return it.
 
     Raises:
         RequestError: if the current folder belongs to no project.
@@ -26,8 +24,8 @@ def in_project() -> Path:
 
 
 def anywhere() -> Path | None:
-    """Change into the project's folder, and return it. If the current folder belongs to no project,
-    stay and return None.
+    """Change the current folder to the project's folder, and return it. If the current folder
+    belongs to no project, stay and return None.
     """
     root = root_around(Path.cwd())
     if root is not None:
@@ -36,7 +34,9 @@ def anywhere() -> Path | None:
 
 
 def located(text: str) -> Path | str:
-    """Return a file, a folder, an address or -, in a form that stays valid in another folder."""
+    """Convert the path of a file or folder to an absolute path, so that it stays valid in another
+    folder. An address, and "-" for a standard stream, stay unchanged.
+    """
     from lexveil.base.runtime.objects import as_path
     from lexveil.io.databases.address import is_address, read_address
 
@@ -52,8 +52,8 @@ def show(
     *,
     stream: TextIO | None = None,
 ) -> None:
-    """Write a result as JSON, or as the lines that ``as_text`` returns for it. Without ``as_text``,
-    write it as YAML.
+    """Print a result as JSON, or as the lines that ``as_text`` returns for it, or as YAML without
+    ``as_text``.
     """
     stream = stream or sys.stdout
     if as_json:

@@ -1,4 +1,6 @@
-"""The terminal output of `lexveil privatize --preview N`: each text above what the text becomes."""
+"""The terminal output of `lexveil privatize --preview N`: each source text above its rewritten
+text.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ CAUTION = (
 
 
 def show_preview(found: Preview, console: Console | None = None) -> None:
-    """Print the rows of a preview, the meaning of their marks, and a warning about previews."""
+    """Print the rows of a preview, a legend of the marks, and a warning about previews."""
     console = console or Console(highlight=False, soft_wrap=False)
     has_styles = console.color_system is not None
     several = len({column for row in found.rows for column in row.texts}) > 1
@@ -69,9 +71,7 @@ def show_preview(found: Preview, console: Console | None = None) -> None:
 
 
 def _lines(row: PreviewRow, several: bool, has_styles: bool) -> Iterator[tuple[str, Text, Text]]:
-    """Yield three values for each text of a row: the name of the text, its source, and its
-    output.
-    """
+    """Yield, for each text of a preview row, its name, its marked source, and its marked output."""
     name = " ".join(filter(None, (row.file, f"{row.row:,}")))
     for column, changes in row.texts.items():
         named = f"{name} {column}" if several else name
@@ -85,8 +85,8 @@ def _lines(row: PreviewRow, several: bool, has_styles: bool) -> Iterator[tuple[s
 
 
 def _marked(parts: Sequence[Part], has_styles: bool) -> Text:
-    """Return a text whose tokens have the style of their fates, or brackets. A fate is the
-    treatment of a token, such as perturbed or kept.
+    """Return a text in which each token has a style, or brackets, for its treatment, such as
+    perturbed or kept.
     """
     marked = Text()
     for text, fate, _ in parts:
@@ -97,8 +97,8 @@ def _marked(parts: Sequence[Part], has_styles: bool) -> Text:
 
 
 def _plain(text: str) -> str:
-    """Return a text without characters that move the cursor of a terminal, change its state or
-    change the direction of writing.
+    """Return a text without control characters that would move the cursor of a terminal, change its
+    state or change the direction of writing.
     """
     return "".join(
         c if c.isprintable() or c == "\n" else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}"

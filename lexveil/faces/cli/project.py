@@ -65,7 +65,9 @@ def init(
 
 
 def _upgrade(root: Path) -> None:
-    """Move the keys of params.yaml that belong into lexveil.toml, and print their names."""
+    """Move the keys of params.yaml that belong into lexveil.toml to that file, and print their
+    names.
+    """
     from lexveil.io.execution.project_upgrade import other_files, upgrade
 
     moved = upgrade(root)
@@ -145,8 +147,10 @@ def run(
 def bring_up_to_date(
     verbose: bool, keep_going: bool, started: float, until: str | None = None
 ) -> int:
-    """Run the graph of the project in the current folder, or only stage ``until`` and the stages
-    that it needs. The caller holds the build lock.
+    """Run the stale stages of the pipeline in the current folder, and return the exit code. With
+    ``until``, run only this stage and the stages that it needs. The caller holds the build lock.
+
+    No Prefect run is started if no stage is stale and no running Prefect server would show the run.
 
     If no stage is stale, and no Prefect server is running that would show the run, no run is
     started.

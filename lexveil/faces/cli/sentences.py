@@ -140,14 +140,18 @@ def _lines(card: BankCard, called: str, levels: Sequence[str]) -> list[str]:
 
 
 def _levels_of(card: BankCard) -> list[str]:
-    """Return the levels of protection on the card of a bank, one line per level."""
+    """Return the protection levels in the metadata card of a sentence bank, one line of text per
+    level.
+    """
     if not card.levels:
         return ["no levels of protection, which need 1,000 public texts of about 40 words"]
     return _levels(card.levels, "4 for a text")
 
 
 def _levels(levels: Sequence[BankLevel], settings: str) -> list[str]:
-    """Return the levels of protection of some settings, one line per level."""
+    """Return the protection levels that were measured with some settings, one line of text per
+    level.
+    """
     return [
         f"protection {level.level}, {settings}: epsilon {level.epsilon:g} of each sentence; an "
         f"adversary identifies {level.linkage:.1%} of 1,000 texts, and names "

@@ -1,4 +1,4 @@
-"""`lexveil service`, which rewrites texts for programs, over HTTP."""
+"""`lexveil service`, which runs an HTTP server that rewrites texts for other programs."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def serve(
 
 
 def _fixed(how: Fixed) -> dict[str, object]:
-    """Return the settings that the operator fixes: the named settings and, if no budget is named,
-    the protection balanced.
+    """Return the settings that the operator fixes for all requests: the given settings and, if no
+    budget is given, the protection level balanced.
     """
     fixed = written(how)
     if fixed.get("strategy") == SENTENCES:
@@ -138,8 +138,8 @@ def _fixed(how: Fixed) -> dict[str, object]:
 
 
 def _fixed_sentences(fixed: dict[str, object]) -> dict[str, object]:
-    """Return the fixed settings of sentences: the named settings and the mechanism. Requests cannot
-    change omitted settings either.
+    """Return the settings that are fixed for all requests if texts are replaced by sentences: the
+    given settings and the mechanism. Requests cannot change omitted settings either.
     """
     if "bank" in fixed:
         fixed["bank"] = str(Path(str(fixed["bank"])).absolute())
@@ -181,7 +181,7 @@ def list_keys(*, keys: KeysFile, json: Json = False) -> None:
 
 
 def require_libraries() -> None:
-    """Check that the libraries of the extra `service` are installed.
+    """Check that the libraries of the optional extra `service` are installed.
 
     Raises:
         RequestError: if one is missing.

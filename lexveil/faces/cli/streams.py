@@ -1,5 +1,5 @@
-"""Standard input, output and error in every state in which a caller may leave them: closed, a pipe
-that breaks, a full disk, an encoding that lacks characters.
+"""Handling of standard input, output and error in every state in which a caller may leave them:
+closed, a broken pipe, a full disk, or an encoding that lacks characters.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ _UNSAID: list[OSError] = []  # reasons why results could not be printed
 
 
 def prepare_streams() -> None:
-    """Prepare the standard streams, so that no file gets the number of a closed stream, and no
-    character that an encoding lacks ends a command.
+    """Prepare the standard streams: a closed stream's file descriptor is not reused by another
+    file, and a character missing from the encoding does not abort a command.
+
+    Streams that replace the process's own streams stay unchanged.
 
     Streams that replace the process's own streams stay unchanged.
     """
@@ -30,8 +32,8 @@ def prepare_streams() -> None:
 
 
 def say(text: str, stream: Any) -> None:
-    """Print the result of a command. The command is done by then, so ``end_streams`` reports a
-    failure to print.
+    """Print the result of a command that is done. A failure to print is reported later, by
+    ``end_streams``.
 
     Raises:
         BrokenPipeError: if the program that reads the output has closed the pipe.
@@ -46,10 +48,11 @@ def say(text: str, stream: Any) -> None:
 
 
 def end_streams() -> str | None:
-    """Write the buffered rest of standard output.
+    """Flush standard output at the end of a command, and return the reason if it cannot be written,
+    or None.
 
     Returns:
-        The reason why standard output cannot be written, in words, or None.
+        The reason in words; None if all output is written.
 
     Raises:
         BrokenPipeError: if the program that reads the output has closed the pipe.
@@ -71,16 +74,16 @@ def end_streams() -> str | None:
 
 
 def drop(stream: TextIO) -> None:
-    """Discard the rest of a stream that cannot be written. Otherwise the interpreter tries again to
-    write it when the process ends, and prints an error.
+    """Discard the buffered rest of a stream that cannot be written. Otherwise the interpreter tries
+    to write it again when the process ends, and prints an error.
     """
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def end_messages() -> None:
-    """Write the buffered rest of standard error. Messages that cannot be written are lost, because
-    no other stream could report them.
+    """Flush standard error at the end of a command. Messages that cannot be written are lost,
+    because no other stream could report them.
     """
     try:
         sys.stderr.flush()

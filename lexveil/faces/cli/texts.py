@@ -1,4 +1,4 @@
-"""The verbs of texts: rewrite files, inspect them, choose an epsilon, and audit a mechanism."""
+"""The verbs for texts: `lexveil privatize`, `inspect`, `explore`, `calibrate` and `audit`."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ def privatize(
 
 @contextlib.contextmanager
 def _asking(command: Callable[[Sequence[str]], str]) -> Iterator[None]:
-    """If several columns could contain texts, add to the error the command that names all of
-    them.
+    """Extend the error that several columns could contain texts: add the command line that names
+    all of these columns.
     """
     try:
         yield
@@ -128,7 +128,7 @@ def _asking(command: Callable[[Sequence[str]], str]) -> Iterator[None]:
 
 
 def _files(done: PrivatizedFiles, output: str) -> list[str]:
-    """Return lines that name the written files, or the written table, and who may see them."""
+    """Return lines that name the written files or the written table, and say who may see each."""
     from lexveil.base.runtime.objects import as_path
     from lexveil.io.formats.messages import shown
 
@@ -169,8 +169,9 @@ def _files(done: PrivatizedFiles, output: str) -> list[str]:
 
 
 def _exit_code(operator: OperatorReport | None) -> int:
-    """Return 1 if every row was withheld because all budgets are exhausted, and otherwise 0. A
-    scheduled job would not notice the lack of output without the exit code.
+    """Return the exit code of a rewriting: 1 if every row was withheld because all budgets are
+    exhausted, and otherwise 0. Without this code a scheduled job would not notice that there is no
+    output.
     """
     costs = None if operator is None else operator.ledger
     if costs is None or costs.documents_charged or not costs.documents_requested:
@@ -190,7 +191,9 @@ def _exit_code(operator: OperatorReport | None) -> int:
 def _preview(
     source: str, n_rows: int, output: str | None, json: bool, how: Rewriting, model: str | None
 ) -> int:
-    """Show the first rows on the terminal, each with its source and its output."""
+    """Print the first rows on the terminal, each with its source and its rewritten text, and return
+    the exit code.
+    """
     if output is not None:
         raise RequestError("--preview writes nothing; remove -o OUT or --preview")
     if written(how).get("mode") == "release":
@@ -317,7 +320,7 @@ def _tell_address(address: str) -> None:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """The target of a calibration.
+    """Options that state the target of a calibration.
 
     Attributes:
         recovery: the share of words that an adversary is expected to name

@@ -1,1 +1,3 @@
-"""HTTP service that rewrites texts for programs and charges each request before it answers."""
+"""HTTP service that rewrites texts for other programs, and charges the budget ledger for each
+request before it answers.
+"""

@@ -1,5 +1,5 @@
-"""The service as an application with its routes. This module knows nothing of processes and
-sockets.
+"""The HTTP service as a FastAPI application with its routes. This module does not deal with
+processes and sockets.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ NO_TELEMETRY: Any = {
 
 
 def _errors() -> dict[int | str, dict[str, Any]]:
-    """Return the answers without texts, by status, for the OpenAPI document."""
+    """Return the error responses by HTTP status, for the OpenAPI document."""
     meanings = defaultdict(list)
     for status, message in REFUSALS.values():
         meanings[status].append(message)
@@ -68,7 +68,9 @@ public = APIRouter()
 
 @secured.post("/v1/privatize", response_model=PrivatizeAnswer)
 async def privatize(body: PrivatizeBody, request: Request) -> Response:
-    """Charge texts to the ledger, rewrite them, and return them with their privacy record."""
+    """Charge texts to the budget ledger, rewrite them, and return them with their privacy
+    record.
+    """
     state = request.app.state
     _check(body, state.rewriter.terms)
     settings = body.settings.given()
@@ -88,8 +90,8 @@ async def privatize(body: PrivatizeBody, request: Request) -> Response:
 
 @secured.post("/v1/inspect", response_model=InspectAnswer)
 async def inspect(body: InspectBody, request: Request) -> Response:
-    """Return the effects that rewriting would have. The drawn noise is discarded, and nothing is
-    charged.
+    """Return the effects that rewriting texts would have. The drawn noise is discarded, and nothing
+    is charged.
     """
     state = request.app.state
     _check(body, state.rewriter.terms)
@@ -104,7 +106,7 @@ async def inspect(body: InspectBody, request: Request) -> Response:
 @public.head(HEALTH, include_in_schema=False)
 @public.get(HEALTH, response_model=HealthAnswer, responses={503: {"model": HealthAnswer}})
 async def health(request: Request) -> Response:
-    """Return whether the service can serve. This route needs no API key."""
+    """Return whether the service works. This route needs no API key."""
     ledger = await asyncio.to_thread(request.app.state.rewriter.ledger_state)
     is_well = ledger != "failed"
     body = HealthAnswer(status="ok" if is_well else "unavailable", version=version(), ledger=ledger)
@@ -114,8 +116,8 @@ async def health(request: Request) -> Response:
 @public.head(READY, include_in_schema=False)
 @public.get(READY, response_model=ReadyAnswer, responses={503: {"model": ReadyAnswer}})
 async def ready(request: Request) -> Response:
-    """Return whether a first request would be answered as fast as later requests. This route needs
-    no API key.
+    """Return whether the service has loaded everything, so that a first request would be answered
+    as fast as later requests. This route needs no API key.
     """
     is_ready = request.app.state.queue.is_ready
     body = ReadyAnswer(status="ready" if is_ready else "starting", version=version())
@@ -124,7 +126,7 @@ async def ready(request: Request) -> Response:
 
 @public.get(METRICS, include_in_schema=False)
 async def numbers(request: Request) -> Response:
-    """Return the metrics in the format of Prometheus."""
+    """Return the service's metrics in the text format of Prometheus."""
     return Response(request.app.state.metrics.exposition(), media_type=CONTENT_TYPE_LATEST)
 
 
@@ -140,7 +142,7 @@ def _check(body: InspectBody, terms: Terms) -> None:
 
 
 def create_app(rewriter: TextRewriter) -> FastAPI:
-    """Return the application of one worker."""
+    """Create the application that one worker process serves."""
     terms = rewriter.terms
     metrics = Metrics()
     app = FastAPI(

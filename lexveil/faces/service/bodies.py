@@ -1,4 +1,4 @@
-"""The fields of requests and answers, for validation and for the OpenAPI document."""
+"""Schemas of the bodies of requests and responses, for validation and for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class SettingsBody(_Settings):  # type: ignore[misc]
     """
 
     def given(self) -> dict[str, object]:
-        """Return the settings that the request gives, by field of ``Request``."""
+        """Return the settings that the request sets, by their field names in ``Request``."""
         return self.model_dump(exclude_none=True)  # type: ignore[no-any-return]
 
 
@@ -179,8 +179,8 @@ _KNOWN = {name for model in (PrivatizeBody, SettingsBody) for name in model.mode
 
 
 def problems(errors: Sequence[Any]) -> dict[str, str]:
-    """Return the problems of pydantic's errors by field. Only known fields and positions are named,
-    and no text contains a value.
+    """Describe pydantic's validation errors in words, by field. The descriptions name only known
+    fields and positions, and contain no value of the request.
     """
     said: dict[str, str] = {}
     for error in errors[:FIELDS]:
@@ -192,7 +192,10 @@ def problems(errors: Sequence[Any]) -> dict[str, str]:
 
 
 def _unknown(name: str, *, is_setting: bool) -> str:
-    """Return the problem of a field that an object does not have.
+    """Describe the error of an unknown field in an object.
+
+    The description contains the field's name only if it is a name of the service, or similar to
+    one, because a response must not quote a text that a client has sent by mistake.
 
     The text contains the field's name only if it is a name of ours, or similar to one, because an
     answer must not quote a text that a client has sent by mistake.
@@ -219,7 +222,9 @@ def _unknown(name: str, *, is_setting: bool) -> str:
 
 
 def duplicate_problem(key: str) -> tuple[str, str]:
-    """Return the problem of a key that is repeated in an object. Only known keys are named."""
+    """Return the name and the description of the error for a key that occurs twice in an object.
+    The key is named only if it is a known field.
+    """
     return (key if key in _KNOWN else "body", "is repeated in an object; give it once")
 
 

@@ -1,5 +1,5 @@
-"""Cautions that a service prints at its start, if its settings protect little. `lexveil inspect`
-prints the same cautions about a file.
+"""Warnings that the service prints at its start if its settings protect little. `lexveil inspect`
+prints the same warnings about a file.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from lexveil.release.settings import beyond_light, document_budget, resolve_sett
 
 
 def caution_of_terms(terms: Terms, model: Model) -> str | None:
-    """Return the caution that follows from the settings and from packaged figures, before anything
-    is loaded. The result is None if there is no caution, or if the caution is computed later.
+    """Return the warning that follows from the service's fixed settings and from figures packaged
+    with the model, before anything is loaded. The result is None if there is nothing to warn of, or
+    if the warning is computed later.
     """
     if terms.is_complete:
         if terms.fixed.keys() & {"protection", "recovery"}:  # not more than the requested value
@@ -47,7 +48,7 @@ def caution_of_terms(terms: Terms, model: Model) -> str | None:
 
 
 def _choices(terms: Terms) -> Iterator[tuple[str, str]]:
-    """Yield each mechanism and strategy that requests can choose."""
+    """Yield each pair of mechanism and strategy that requests can choose."""
     mechanism = terms.fixed.get("mechanism")
     strategy = terms.fixed.get("strategy")
     return product(
@@ -62,8 +63,8 @@ def _is_beyond(name: tuple[str, str], most: float, terms: Terms, model: Model) -
 
 
 def cautions_of_public_texts(engine: Engine) -> list[str]:
-    """Return the cautions of `lexveil inspect` about a few public texts, by the share of the texts
-    that stays unchanged. The drawn output is discarded.
+    """Return the warnings that `lexveil inspect` would print about a few public texts, by the share
+    of words that stay unchanged. The rewritten texts are discarded.
     """
     tried = inspect_texts(list(SAMPLES.values()), engine).tried
     cautions = list[str]()
@@ -78,8 +79,9 @@ def cautions_of_public_texts(engine: Engine) -> list[str]:
 
 
 def caution_of_meaning(meaning: Meaning | None) -> str | None:
-    """Return the caution if an adversary is expected to name more words than at the level light, or
-    None if this is not the case or has not been computed.
+    """Return a warning if an adversary is expected to guess more words than at the weakest
+    protection level, light. The result is None if this is not the case, or if the expected share
+    has not been computed.
     """
     if meaning is None:
         return None

@@ -1,5 +1,5 @@
-"""First worker processes of the service, forked from a server that imports modules while the parent
-starts.
+"""The first worker processes of the service. They are forked from a helper process that imports
+modules while the service starts.
 
 This module is separate because a forked process imports it before it has the environment variables
 that other modules need.
@@ -23,8 +23,12 @@ from lexveil.base.runtime.project import ONE_THREAD
 
 
 def preload_workers() -> None:
-    """Start the server process from which the first workers are forked. It imports the modules that
-    workers need, while the current process of the service gets ready.
+    """Start the helper process from which the first workers are forked. The helper imports the
+    modules that workers need, while the service process gets ready.
+
+    The helper draws no random numbers, because workers would inherit the state of its random
+    generator. A terminal sends Ctrl-C to the whole process group, and only the service process
+    handles it.
 
     The server process draws no random numbers, because a worker must not draw from a generator that
     existed there. A terminal sends Ctrl-C to the whole process group, and only the current process
@@ -42,16 +46,16 @@ def preload_workers() -> None:
 
 
 def forked(function: Callable[..., None], *arguments: Any) -> Any:
-    """Create a process that runs a function with the environment of the current process. The
-    process is not started.
+    """Create, without starting it, a forked process that runs a function with the environment of
+    the current process.
     """
     given = (dict(os.environ), function, arguments)
     return multiprocessing.get_context("forkserver").Process(target=_begin, args=given)
 
 
 class FirstWorker(Process):
-    """A forked worker. Its replacements start a new interpreter, because installed packages may
-    have changed.
+    """A forked worker process. The workers that later replace it start a new interpreter, because
+    installed packages may have changed.
     """
 
     def __init__(self, config: Config, sockets: list[socket.socket]) -> None:

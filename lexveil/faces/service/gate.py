@@ -1,5 +1,5 @@
-"""The gate that every request passes. It checks key and size before a route sees the request. The
-request then waits for its turn of the engine, and the metrics count it. Starlette checks the host.
+"""Middleware that every request passes. It checks the API key and the size before a route sees the
+request, answers every exception in fixed words, and logs and counts requests.
 
 The gate answers every exception, in fixed words.
 """
@@ -50,8 +50,12 @@ Admit = Callable[[Scope], None]  # admits a request, or raises a Refusal
 
 
 class Gate:
-    """Gate that admits requests by key and size, answers every exception, and logs and counts each
-    request by its route.
+    """Middleware that admits requests by API key and size, answers every exception, and logs and
+    counts each request by its route.
+
+    A path without a route may contain any text, so it is neither logged nor counted. Health probes
+    ask every few seconds, so the response to a probe is logged only if its status differs from the
+    previous status.
 
     A path without a route may be anything, so its name is neither logged nor counted. Probes ask
     every few seconds, so the answer to a probe is logged only if its status differs from the
@@ -77,7 +81,7 @@ class Gate:
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Handle one request (ASGI)."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -110,7 +114,7 @@ class Gate:
             self._note(scope, status, time.perf_counter() - start)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        """Log and count a request."""
+        """Log a request, and count it in the metrics."""
         route = getattr(scope.get("route"), "path", "-")
         self.metrics.requests.labels(route, str(status)).inc()
         self.metrics.seconds.labels(route).observe(seconds)
@@ -142,11 +146,11 @@ class Gate:
 
 
 class _BrokenAnswerError(Exception):
-    """Error for an answer that could not be finished. It has no message."""
+    """Error for a response that could not be finished. The error has no message."""
 
 
 async def read_body(receive: Receive, max_bytes: int) -> bytes | None:
-    """Return a request's body, read before any code looks at it, or None if the client has left.
+    """Read and return the body of a request, or return None if the client has disconnected.
 
     Raises:
         Refusal: if the body is larger than the service accepts.
@@ -164,7 +168,7 @@ async def read_body(receive: Receive, max_bytes: int) -> bytes | None:
 
 
 def key_access(keys: Keys | None, open_paths: Collection[str] = ()) -> Admit:
-    """Return a function that admits the requests with a valid API key.
+    """Return a function that admits only requests with a valid API key.
 
     Args:
         keys: the valid keys; None admits every request.
@@ -190,8 +194,11 @@ def key_access(keys: Keys | None, open_paths: Collection[str] = ()) -> Admit:
 
 
 def token_access(token: str) -> Admit:
-    """Return a function that admits the requests with the token. Requests for the page have the
-    token in the address. All other requests have it in a header, which no other site can send.
+    """Return a function that admits only requests with a secret token. Requests for the page have
+    the token in the address. All other requests have it in a header, which no other site can send.
+
+    A cookie would not be safe, because browsers send it to every other server on this machine, at
+    any port. Paths below ``STATIC`` are the same for everybody and need no token.
 
     A cookie would be sent to every other server on this machine, at any port. Paths below
     ``STATIC`` are the same for everybody and open.
@@ -215,7 +222,8 @@ T = TypeVar("T")
 
 
 class RequestQueue:
-    """Queue that runs the work of one request after another in the engine's thread.
+    """Queue that runs the work of one request after another in a single thread, the thread of the
+    rewriting engine.
 
     Args:
         places: number of requests that may wait.
@@ -231,16 +239,19 @@ class RequestQueue:
         self._first: Future[None] | None = None
 
     def begin(self, work: Callable[[], None]) -> None:
-        """Start some work that must be done before all requests. Requests wait for it."""
+        """Start a piece of work, such as loading the model, that must be done before any request.
+        Requests wait for it.
+        """
         self._first = self._thread.submit(work)
 
     @property
     def is_ready(self) -> bool:
-        """Whether the work that precedes all requests is done."""
+        """Whether the work that must precede all requests is done."""
         return self._first is None or self._first.done()
 
     async def take(self, request: Request, work: Callable[[], T]) -> T:
-        """Run the work of a request when its turn has come.
+        """Wait for the turn of a request, run its work in the engine's thread, and return the
+        result.
 
         Raises:
             Refusal: if too many requests wait, the request waits too long, or its client has left.
@@ -271,7 +282,9 @@ BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
 class Metrics:
-    """The counters of a worker. The client library adds up the counters of all workers."""
+    """The metrics of a worker process for Prometheus. The Prometheus client library adds up the
+    counters of all workers.
+    """
 
     def __init__(self) -> None:
         own = CollectorRegistry()

@@ -14,7 +14,8 @@ from lexveil.faces.service.refusals import Refusal
 
 
 class DuplicateKey(json.JSONDecodeError):
-    """Error for an object with a repeated key. Parsers differ in which of the two values they take.
+    """Error for a JSON object with a repeated key, of whose two values different parsers take
+    different ones.
 
     Attributes:
         key: the key, with its escapes resolved.
@@ -27,10 +28,10 @@ class DuplicateKey(json.JSONDecodeError):
 
 
 class JsonRequest(Request):
-    """Request that refuses JSON with a repeated key in an object."""
+    """HTTP request that refuses JSON in which an object repeats a key."""
 
     async def json(self) -> Any:
-        """Parse the body.
+        """Parse the body as JSON.
 
         Raises:
             DuplicateKey: if an object at any depth has a repeated key.
@@ -40,10 +41,10 @@ class JsonRequest(Request):
 
 
 class JsonRoute(APIRoute):
-    """Route that accepts only bodies whose Content-Type is JSON."""
+    """HTTP route that accepts only bodies whose Content-Type is JSON."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler of a request."""
+        """Return the function that handles a request of this route."""
         handle = super().get_route_handler()
 
         async def handler(request: Request) -> Response:

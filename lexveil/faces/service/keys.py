@@ -1,4 +1,5 @@
-"""API keys of clients. The file has SHA-256 hashes. A key itself is shown once, when it is created.
+"""API keys of the service's clients, in a file that stores only their SHA-256 hashes. A key itself
+is shown once, when it is created.
 
 A key is 256 random bits, so that a fast hash of it can be neither inverted nor searched.
 """
@@ -23,7 +24,7 @@ PREFIX = "lxv_"  # lets scanners for leaked secrets recognize a key
 
 
 class ApiKey(BaseModel):
-    """API key in the key file.
+    """Entry of an API key in the key file.
 
     Attributes:
         name: name in logs and in the ledger's chain.
@@ -46,7 +47,7 @@ class _KeyFile(BaseModel):
 
 
 def read_keys(path: Path) -> list[ApiKey]:
-    """Read the keys of a file.
+    """Read the entries of an API-key file.
 
     Raises:
         RequestError: if there is no such file, users other than its owner may write to it, or it is
@@ -105,7 +106,7 @@ def add_key(path: Path, name: str, role: Role = "privatize") -> str:
 
 
 def remove_key(path: Path, name: str) -> None:
-    """Remove a key. A running service refuses the key from its next request on.
+    """Remove an API key from the file. A running service refuses the key from its next request on.
 
     Raises:
         RequestError: if no key has this name, or if ``read_keys`` rejects the file.
@@ -133,7 +134,7 @@ def _digest(key: str) -> str:
 
 
 class Keys:
-    """The keys of a file. The file is read again whenever it changes."""
+    """The API keys of a file, which is read again whenever it changes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -141,8 +142,8 @@ class Keys:
         self._keys: list[ApiKey] = []
 
     def find(self, key: str) -> ApiKey | None:
-        """Return the entry of a key, or None if the file does not have it. Every entry is compared,
-        in constant time.
+        """Return the entry of an API key, or None if the file has no such key. Every entry is
+        compared, in constant time.
 
         Raises:
             RequestError: if the file cannot be read any more.
@@ -160,8 +161,8 @@ class Keys:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """Return the state of a file, which shows a change of the file. The result is empty if the
-    state cannot be read; ``read_keys`` then states the reason.
+    """Return numbers that change when a file changes, such as its time of modification. The result
+    is empty if they cannot be read; ``read_keys`` then states the reason.
     """
     try:
         status = path.stat()

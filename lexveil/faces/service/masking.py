@@ -1,4 +1,5 @@
-"""Masking of log lines of a service, in which no number may disclose a count of a request's texts.
+"""Masking of numbers in the service's log lines, because a number might disclose a count of a
+request's texts.
 
 No message of the library quotes a text, but some messages count words, rows or subjects. Therefore
 every number of a line becomes ``#`` unless it is known to come from the operator. A number comes

@@ -1,5 +1,5 @@
-"""Preloaded modules for service workers. The process from which the first workers are forked
-imports this module.
+"""Module imported by the helper process from which the first service workers are forked, so that
+workers need not import everything again.
 
 The client library of metrics is not preloaded, because its import needs a folder that does not
 exist yet. This module draws no random numbers.

@@ -51,12 +51,13 @@ REFUSALS = {
 
 
 class Refusal(Exception):  # noqa: N818 - an answer
-    """Refusal of a request: a response without texts.
+    """Refusal of a request: an error response, which contains no texts.
 
     Attributes:
         code: a key of ``REFUSALS``.
         charge: the ledger's transaction, if the texts were charged nevertheless.
-        fields: the fields to change, as pairs of a known field name and fixed words.
+        fields: the request's invalid fields, as pairs of the field's name and a fixed description
+            of the error.
         retry_after: seconds until the client may try again.
     """
 
@@ -75,7 +76,7 @@ class Refusal(Exception):  # noqa: N818 - an answer
         self.retry_after = retry_after
 
     def response(self) -> JSONResponse:
-        """Return the HTTP response."""
+        """Return the refusal as an HTTP response with a JSON body."""
         status, message = REFUSALS[self.code]
         error: dict[str, object] = {
             "code": self.code,

@@ -1,5 +1,5 @@
-"""Answers of the service, computed by one engine per worker: it completes the settings of a
-request, charges the texts, and rewrites them.
+"""Rewriting for the service, by one engine per worker process: complete the settings of a request,
+charge the texts to the budget ledger, and rewrite them.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ REMEMBERED = 64  # log lines that were written
 
 @dataclass(slots=True)
 class TextRewriter:
-    """The engine of one worker, for one thread.
+    """The object of one worker process that answers requests, for one thread.
 
     Attributes:
-        terms: the terms of the service, which its operator chose.
+        terms: the limits, fixed settings and keys that the service's operator chose.
         model: the model, which caches its results.
     """
 
@@ -60,14 +60,14 @@ class TextRewriter:
 
     @property
     def _answering(self) -> WarmModel:
-        """The model while a request is answered. It reads expected recovery only from the cache,
-        and prints no warning about the language of the texts.
+        """The model as it is used while a request is answered: it reads expected recoveries only
+        from the cache, and prints no warning about the language of the texts.
         """
         return replace(self.model, cache_only=True, suppress_language_warning=True)
 
     def warm_up(self) -> None:
-        """Prepare everything that requests will need, if their settings are known. If a recovery is
-        fixed, compute its epsilon.
+        """Load and compute everything that requests will need, if their settings are known in
+        advance. If a recovery (share of guessed words) is fixed, compute its epsilon.
 
         Raises:
             LexveilError: if requests could not be served.
@@ -95,7 +95,7 @@ class TextRewriter:
         on_exhausted: Literal["withhold", "refuse"] | None,
         client: str | None,
     ) -> Privatized:
-        """Charge texts to the ledger, durably, and then rewrite them.
+        """Charge texts to the budget ledger, durably, and then rewrite them.
 
         Args:
             subjects: the subject of each text.
@@ -141,7 +141,7 @@ class TextRewriter:
             return done
 
     def inspect(self, texts: Sequence[str | None], asked: Mapping[str, Any]) -> TextsInspection:
-        """Return the effects that rewriting would have. Nothing is charged.
+        """Return the effects that rewriting texts would have. Nothing is charged.
 
         The operator's own lists are not used. A client that asks about many single words would
         otherwise learn, free of charge, which of them are listed.
@@ -158,7 +158,8 @@ class TextRewriter:
             return inspect_texts(texts, checked.engine)
 
     def ledger_state(self) -> Literal["ok", "failed"]:
-        """Return the state of the ledger: whether its salt exists and its tables can be read.
+        """Return the state of the budget ledger: ``ok`` if its salt exists and its tables can be
+        read, and otherwise ``failed``.
 
         A service creates a missing ledger at its start, so a ledger that is missing later has been
         lost. A ledger that another process holds for a moment counts as readable.
@@ -214,8 +215,8 @@ class TextRewriter:
 
     @contextlib.contextmanager
     def _refusing(self, charged: Sequence[str]) -> Iterator[None]:
-        """Turn every exception into a refusal. Only errors of this library are logged with their
-        message.
+        """Convert every exception in the block to a refusal. Only errors of this library are logged
+        with their message.
         """
         try:
             with messages_to(self._say):
@@ -240,7 +241,7 @@ class TextRewriter:
             raise Refusal("unavailable", retry_after=1) from None
 
     def _say(self, record: logging.LogRecord) -> None:
-        """Log a message of the engine, once."""
+        """Log a message of the rewriting engine, but each message only once."""
         line = record.getMessage()
         if not getattr(record, "is_public", False):
             line = self._masked(line)
@@ -249,7 +250,7 @@ class TextRewriter:
             LOG.log(record.levelno, "%s", line)
 
     def _masked(self, line: str) -> str:
-        """Return a line with the numbers masked that may come from a request."""
+        """Return a log line in which numbers that may come from a request are masked."""
         project = self.model.project
         ledger = ledger_of(project)
         folders = (project.folder, Path(ledger.folder), Path(ledger.anchor).parent)
@@ -258,8 +259,8 @@ class TextRewriter:
 
 
 def check_start(terms: Terms, model: Model) -> None:
-    """Check that a service is allowed to serve, before it starts. Its workers find out whether it
-    can serve, and stop it if it cannot.
+    """Check that a service may start with these terms. Whether the service works is checked later
+    by its workers, which stop it otherwise.
 
     Raises:
         LexveilError: if the service may not serve.

@@ -1,5 +1,5 @@
-"""The processes of a service: a parent that holds the socket and replaces workers, and the workers
-that answer.
+"""The processes of a service: a parent process that holds the socket and replaces workers, and the
+worker processes that answer requests.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ START = 120
 
 
 def serve(terms: Terms) -> int:
-    """Serve until SIGTERM or Ctrl-C, after which running requests are finished. SIGHUP replaces the
-    workers one by one.
+    """Run the service until SIGTERM or Ctrl-C, after which running requests are finished. SIGHUP
+    replaces the workers one by one.
 
     Returns:
         The exit code: 1 if workers could not start, 2 if the settings were the reason.
@@ -107,10 +107,10 @@ def serve(terms: Terms) -> int:
 
 
 def bound(config: Config, asked: str) -> socket.socket:
-    """Return the socket to listen at.
+    """Open and return the socket to listen at.
 
     Args:
-        asked: the options that name the address, for messages.
+        asked: the command-line options that set the address, for error messages.
 
     Raises:
         RequestError: if the socket cannot be opened.
@@ -122,8 +122,9 @@ def bound(config: Config, asked: str) -> socket.socket:
 
 
 def compute_meanings(terms: Terms) -> None:
-    """Compute the expected recoveries of epsilons, once for a machine. The largest epsilon of a
-    token comes first, because short texts have it.
+    """Compute, once per machine, the shares of words that an adversary is expected to guess at the
+    epsilons of the service. The largest epsilon of a token comes first, because short texts have
+    it.
     """
     hide_messages()
     logging.config.dictConfig(log_config())
@@ -146,7 +147,7 @@ def compute_meanings(terms: Terms) -> None:
 
 
 class Supervisor(Multiprocess):
-    """Parent process that replaces workers that have ended.
+    """Parent process that replaces worker processes that have ended.
 
     The base class asks each worker in turn and waits for the answer. A worker that starts slowly,
     or is killed meanwhile, would keep the base class from replacing others and from handling
@@ -163,8 +164,8 @@ class Supervisor(Multiprocess):
         os.environ[REPLACES] = "1"
 
     def terminate_all(self) -> None:
-        """Ask the workers to end, and close the socket, which each of them closes too. While they
-        finish their requests, a new connection is refused and does not wait.
+        """Ask the workers to end, and close the socket. While the workers finish their requests, a
+        new connection is refused and does not wait.
         """
         super().terminate_all()
         for listening in self.sockets:
@@ -187,7 +188,7 @@ class Supervisor(Multiprocess):
 
 
 def worker() -> FastAPI:
-    """Return the application of a worker, by the terms in its environment."""
+    """Create the application of a worker process, with the service's terms from the environment."""
     hide_messages()
     _end_with_parent()
     terms = Terms.model_validate_json(os.environ[VARIABLE])
@@ -205,7 +206,9 @@ def worker() -> FastAPI:
 
 
 def _warm_up(rewriter: TextRewriter) -> None:
-    """Load and compile everything that requests need, in the thread that then answers them."""
+    """Load and compile everything that requests need, in the thread that will answer the
+    requests.
+    """
     try:
         rewriter.warm_up()
     except Exception as error:
@@ -213,8 +216,8 @@ def _warm_up(rewriter: TextRewriter) -> None:
 
 
 def _failed(error: Exception) -> int:
-    """Log why a worker cannot start. Return the exit code, which tells the parent whether another
-    worker would fail for the same reason.
+    """Log why a worker cannot start. Return the exit code, which tells the parent process whether
+    another worker would fail for the same reason.
     """
     said = crash_report(error)
     if isinstance(error, LexveilError):
@@ -224,8 +227,8 @@ def _failed(error: Exception) -> int:
 
 
 def _end_with_parent() -> None:
-    """End this worker in the usual order when its parent is killed. Otherwise the worker would hold
-    the socket for ever.
+    """End this worker process in the usual order when its parent process is killed. Otherwise the
+    worker would keep the socket open for ever.
     """
     parent = multiprocessing.parent_process()
     if parent is None:
@@ -239,12 +242,12 @@ def _end_with_parent() -> None:
 
 
 class Quiet(logging.Formatter):
-    """Formatter that logs the type and the place of an exception, never its message, which may
-    quote a text.
+    """Log formatter that writes the type and the place of an exception, but never its message,
+    which may quote a text.
     """
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is defined by logging
-        """Return the traceback without messages."""
+        """Return the traceback of an exception without its message."""
         return crash_report(ei[1])
 
 

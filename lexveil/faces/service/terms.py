@@ -1,4 +1,6 @@
-"""The terms of a service: the limits, the fixed settings and the keys that its operator chooses."""
+"""The terms of a service: the limits, the fixed settings and the API keys that its operator
+chooses.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names of this machine in a Host h
 
 
 def fixed_settings(written: Mapping[str, Any]) -> dict[str, object]:
-    """Return the settings that an operator fixes, from the texts that the operator wrote.
+    """Return the settings that the operator fixes for all requests, parsed from command-line texts.
 
     Raises:
         RequestError: if a setting has a value that no request can have.
@@ -83,7 +85,9 @@ class Terms(Options):
 
     @property
     def is_complete(self) -> bool:
-        """Whether requests need no settings of their own. Sentences have a default epsilon."""
+        """Whether the operator fixed all settings, so that requests need none. For sentences this
+        is always so, because they have a default epsilon.
+        """
         if self.fixed.get("strategy") == SENTENCES:
             return True
         return {"mechanism", "strategy"} <= set(self.fixed) and any(
@@ -92,7 +96,7 @@ class Terms(Options):
 
     @property
     def is_open(self) -> bool:
-        """Whether other machines can reach the service."""
+        """Whether other machines can reach the service, by the address that it listens at."""
         try:
             return not ipaddress.ip_address(self.host).is_loopback
         except ValueError:

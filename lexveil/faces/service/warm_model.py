@@ -1,4 +1,4 @@
-"""Model that caches mechanisms and file hashes across requests."""
+"""A model for the service that caches mechanisms and file hashes across requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MECHANISMS = 4  # number of cached mechanisms, each of which holds the vectors o
 
 @dataclass(frozen=True, slots=True)
 class WarmModel(Model):
-    """Model for one thread that answers many requests.
+    """A model that caches its results, for one thread that answers many requests.
 
     The model caches mechanisms, sentence banks, and the hashes of files at the time when they were
     first read. It caches nothing that depends on a text, because the time of an answer would
@@ -39,8 +39,8 @@ class WarmModel(Model):
         return cast(WarmModel, cls.load(None, name))
 
     def mechanism(self, name: str, strategy: str, policy: Policy) -> Prepared:
-        """Return a mechanism without state from texts. The last ``MECHANISMS`` mechanisms are
-        cached.
+        """Return a mechanism without state from texts. The ``MECHANISMS`` most recent mechanisms
+        are cached.
         """
         key = (name, SEGMENTATION_OF[strategy], policy)
         if key not in self._mechanisms:
@@ -51,26 +51,29 @@ class WarmModel(Model):
         return self._mechanisms[key].fresh()
 
     def forget_mechanisms(self) -> None:
-        """Clear the cache of mechanisms, so that later requests use near-word lists that were made
-        since.
+        """Clear the cache of mechanisms, so that later requests use neighbour lists that were
+        computed since.
         """
         self._mechanisms.clear()
 
     def hashes(self, strategy: str) -> dict[str, str]:
-        """Return the hashes of files, computed once."""
+        """Return the SHA-256 of each model file, computed once."""
         return dict(
             self.once(("hashes", SEGMENTATION_OF[strategy]), lambda: Model.hashes(self, strategy))
         )
 
     def reference(self, strategy: str) -> ModelReference:
-        """Return the reference to this model for records, computed once."""
+        """Return the reference to this model (such as its name and hash) for privacy records,
+        computed once.
+        """
         return self.once(
             ("reference", SEGMENTATION_OF[strategy]), lambda: Model.reference(self, strategy)
         )
 
     def structure(self, strategy: str, policy: Policy) -> StructureFigures | None:
-        """Return the sensitivity figures of the disclosed structure, measured on public texts and
-        read once.
+        """Return figures on how often a text keeps its disclosed structure (such as its number of
+        tokens) when a word is replaced, measured on public texts, or None if the model has none.
+        The file is read once.
         """
         return self.once(
             ("structure", strategy, policy), lambda: Model.structure(self, strategy, policy)

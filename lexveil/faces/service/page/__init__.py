@@ -1,3 +1,3 @@
-"""Page of `lexveil explore`, which segments and rewrites texts as experiments. It uses no
-ledger.
+"""The web page of `lexveil explore`, which tokenizes and rewrites texts as experiments. The page
+uses no budget ledger.
 """

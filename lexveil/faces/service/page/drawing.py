@@ -1,5 +1,5 @@
-"""Draws of the explore page: this module rewrites one text several times, as experiments, and
-describes each token, its outcomes, and its possible outcomes.
+"""Computation for the explore page: rewrite one text several times, as experiments, and describe
+each token, its outcomes in these draws, and its possible outcomes.
 
 Nothing is written or charged, and no ledger is opened. The results contain source text, so they are
 for the page alone.
@@ -55,13 +55,14 @@ CLASSES = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Token:
-    """A token of the source.
+    """A token of the source text on the explore page.
 
     Attributes:
         text: the text of the token in the source.
         before: the text between the previous token and this token.
         action: the action on the token, in the words of token logs.
-        word: the number of the token's word in the mechanism; -1 if the mechanism lacks the word.
+        word: the index of the token in the vocabulary of the mechanism; -1 if the token is not in
+            the vocabulary.
         epsilon: the epsilon that the token spends.
     """
 
@@ -76,12 +77,13 @@ class Token:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Drawing:
-    """A text, its tokens, and its outcomes in several draws. If sentences are written, the tokens
-    are the units that are replaced: the text, or each of its sentences.
+    """A text, its tokens, and its outcomes in several draws of noise. If texts are replaced by
+    sentences, the tokens are the units that are replaced: the text, or each of its sentences.
 
     Attributes:
-        draws: the changes of each token, one text per draw.
-        outputs: for each draw, the number of the word written at each token; -1 if no word was.
+        draws: for each draw, the changes of the tokens.
+        outputs: for each draw, the vocabulary index of the word written at each token; -1 if no
+            word was written.
         rest: the text of the source after its last token.
         spent: the epsilon spent in each draw.
         in_release: the settings of a release of the text.
@@ -111,8 +113,9 @@ class Drawing:
 
     @property
     def is_decided(self) -> bool:
-        """Whether it is known that a release would be refused or not. It is not known at first if a
-        limit of the expected recovery is set, because computing the recovery takes long.
+        """Whether it is already known if a release would be refused. It is not known at first if
+        the expected recovery (the share of words that an adversary would guess) is limited, because
+        computing it takes long.
         """
         return (
             self.refused is not None or self.engine.model.configuration.release.max_recovery is None
@@ -120,24 +123,24 @@ class Drawing:
 
     @property
     def counts(self) -> Counter[str]:
-        """Number of tokens by the action on them."""
+        """The number of tokens by the action on them, such as perturbed or kept."""
         return Counter(token.action for token in self.tokens)
 
     @property
     def epsilons(self) -> tuple[float, float] | None:
-        """The smallest and the largest epsilon of a token, or None if no token has any."""
+        """The smallest and the largest epsilon of a token, or None if no token has any epsilon."""
         paid = [token.epsilon for token in self.tokens if token.epsilon > 0]
         return (min(paid), max(paid)) if paid else None
 
     @property
     def words(self) -> list[str]:
-        """The words of the mechanism, by their numbers."""
+        """The words in the vocabulary of the mechanism, in the order of their indices."""
         return [
             plain(self.engine.lexicon.tokens[row]) for row in self.engine.vocabulary.rows.tolist()
         ]
 
     def token(self, number: int | None) -> Token:
-        """Return a token of the source.
+        """Return a token of the source text by its index.
 
         Raises:
             RequestError: if there is no token with this number.
@@ -147,8 +150,8 @@ class Drawing:
         return self.tokens[number]
 
     def outcome(self, draw: int, token: int) -> str:
-        """Return the text of a draw in the place of a token of the source. It is empty if the token
-        was dropped.
+        """Return the text that one draw wrote in place of a source token. The text is empty if the
+        token was dropped.
         """
         changes = self.draws[draw]
         each = len(changes.fates) // len(self.tokens)  # several sentences replace a unit
@@ -157,7 +160,7 @@ class Drawing:
         return "" if start < 0 else changes.output[start:end]
 
     def detail(self, number: int | None) -> Detail:
-        """Return the possible outcomes of a token.
+        """Return the possible outcomes of a token, with their probabilities.
 
         Raises:
             RequestError: if there is no token with this number.
@@ -195,8 +198,8 @@ class Drawing:
         return Detail(number, token, near, becomes, basis, drawn)
 
     def _redrawn(self, token: Token) -> Counter[int]:
-        """Draw a token ``OFTEN`` times, and count the words that are drawn, by their numbers.
-        Nothing is counted if the token is not perturbed.
+        """Draw the replacement of a token ``OFTEN`` times, and count the drawn words, by their
+        vocabulary indices. Nothing is counted if the token is not perturbed.
         """
         if token.action != Action.PERTURBED.name.lower():
             return Counter()
@@ -217,13 +220,13 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Detail:
-    """The possible outcomes of a token.
+    """The possible outcomes of one token, with their probabilities.
 
     Attributes:
-        neighbours: the nearest words of the mechanism, and their distances.
+        neighbours: the nearest words in the vocabulary, and their distances.
         becomes: the possible outcomes and the share of each. For words, the shares are frequencies
             in ``OFTEN`` draws; for sentences, they are the probabilities of the mechanism.
-        basis: description of the shares.
+        basis: sentence that says how the shares were obtained.
     """
 
     number: int
@@ -236,8 +239,8 @@ class Detail:
 
 @dataclass(slots=True)
 class ExploreSession:
-    """Session of one page, for one thread. It stores models, their mechanisms and the last drawing
-    in memory.
+    """Session of one explore page, for one thread. The session keeps models, their mechanisms and
+    the last drawing in memory.
 
     Attributes:
         default: the name of the model for requests that name no model.
@@ -256,14 +259,16 @@ class ExploreSession:
         return self._models[name]
 
     def name_of(self, name: str) -> str | None:
-        """Return the name of a form's model, in the form that ``Model.load`` takes."""
+        """Return the name of the model that a form chooses, in the form that ``Model.load``
+        takes.
+        """
         return f"{self.default or ''}{name}" if name.startswith("+") else name or self.default
 
     def draw(self, form: Form, found: float | None = None, row: Row | None = None) -> Drawing:
-        """Rewrite the text of a form ``form.draws`` times.
+        """Rewrite the text of a form several times (``form.draws``), as experiments.
 
         Args:
-            found: epsilon of the level or the recovery, if the form has one.
+            found: epsilon of the protection level or of the recovery, if the form has one.
             row: the text and its position, for messages.
 
         Raises:
@@ -319,7 +324,7 @@ class ExploreSession:
 
 
 def load_kernels(model: str | None = None) -> None:
-    """Load compiled code, which makes later draws of any mechanism faster. On a new machine, the
+    """Load compiled code, so that later draws of any mechanism are faster. On a new machine, the
     code is compiled first.
     """
     session = ExploreSession(model)
@@ -337,8 +342,8 @@ def load_kernels(model: str | None = None) -> None:
 
 
 def _counted(engine: Engine, row: Row) -> tuple[BatchCounts, str | None]:
-    """Return the counts of a text, and the warning about its language, as the operator of a release
-    gets it. The warning is None if the language of the text is plausible.
+    """Count the tokens of a text, and return the counts and the warning about the text's language.
+    The warning is None if the text may well be in the model's language.
 
     Raises:
         NoSpacesError: if the text cannot be cut into words; the message is that of a release or an
@@ -353,8 +358,8 @@ def _counted(engine: Engine, row: Row) -> tuple[BatchCounts, str | None]:
 
 
 def _tokens(done: Rewritten, changes: TextChanges, engine: Engine) -> list[Token]:
-    """Return the tokens of the first text. If several sentences replace a unit, the unit is one
-    token.
+    """Return the tokens of the first text. If several sentences replace a unit (a text or a
+    sentence), the unit is one token.
     """
     encoded = done.encoded
     labels = Action.labels(with_found=True)
@@ -380,8 +385,8 @@ def _tokens(done: Rewritten, changes: TextChanges, engine: Engine) -> list[Token
 
 
 def refusal(settings: Settings, model: Model) -> str | None:
-    """Return why a release by these settings would be refused, whatever the text, or None if it
-    would not be.
+    """Return the reason why a release with these settings would be refused, whatever the text, or
+    None if it would not be refused.
 
     With ``release.max_recovery`` the call can take seconds.
 
@@ -397,11 +402,11 @@ def refusal(settings: Settings, model: Model) -> str | None:
 
 
 def beyond_cap(spent: float, budget: DocumentBudget, ledger: LedgerParams) -> str | None:
-    """Return why a text would be withheld even if its subject had spent nothing before, or None if
-    it would not be.
+    """Return the reason why a release would withhold a text even if its subject had spent nothing
+    before, or None if it would not withhold the text.
 
     Args:
-        spent: epsilon of the text.
+        spent: epsilon that the text spends.
     """
     # the cap in the ledger is not known here
     if ledger.cap is None or ledger.cap == "unlimited":
@@ -419,8 +424,8 @@ def beyond_cap(spent: float, budget: DocumentBudget, ledger: LedgerParams) -> st
 
 
 def stamp(settings: Settings, model: Model) -> str | None:
-    """Return why an output would be named as an output without a guarantee, or None if it has a
-    guarantee or is refused.
+    """Return the reason why the name of an output must say that there is no guarantee. The result
+    is None if there is a guarantee, or if a release would be refused.
 
     Args:
         settings: the settings of a release.

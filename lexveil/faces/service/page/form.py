@@ -1,4 +1,6 @@
-"""Form of the explore page: the fields of a request, the text, and the experiments to draw."""
+"""The form of the explore page: the settings of a request, the text, and the number of experiments
+to draw.
+"""
 
 from __future__ import annotations
 
@@ -44,17 +46,18 @@ class Row(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the row on the page."""
+        """The name of the row on the page: the file, if there are several, and the row number."""
         return f"{self.file} row {self.number:,}".lstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Fields of the page's form.
+    """The values of the explore page's form.
 
     Attributes:
         text: the text to rewrite.
-        model: name of the model; empty for the default. A purpose follows after a +.
+        model: name of the model; empty for the default. A purpose (a scale such as sentiment that
+            the metric preserves) follows after a +.
         request: options of the rewriting.
         draws: number of experiments to draw.
         seed: seed of the experiments.
@@ -70,7 +73,8 @@ class Form:
 
     @classmethod
     def of(cls, **fields: str) -> Self:
-        """Create a form from fields. Missing fields have the initial values of the page.
+        """Create a form from the values of its fields. Missing fields have the page's initial
+        values.
 
         Raises:
             RequestError: if a field has an invalid value; the message contains nothing of the text.
@@ -110,7 +114,7 @@ class Form:
 
     @classmethod
     def read(cls, body: bytes) -> Self:
-        """Parse the body of a form that was sent.
+        """Parse the body of a submitted form.
 
         Raises:
             RequestError: if the body cannot be parsed, or a field has an invalid value.
@@ -124,22 +128,25 @@ class Form:
         return cls.of(**dict(fields))
 
     def of_all_tokens(self) -> Self:
-        """Return the form without a selected token."""
+        """Return a copy of the form without a selected token."""
         return replace(self, token=None)
 
     @property
     def looks_up_epsilon(self) -> bool:
-        """Whether epsilon is computed from a level of protection or from a share of words."""
+        """Whether epsilon must be computed from a protection level or from a recovery (the share of
+        words that an adversary may guess).
+        """
         return self.request.recovery is not None or self.request.level is not None
 
     def settings(
         self, model: Model, found: float | None = None, *, is_release: bool = False
     ) -> Settings:
-        """Return the settings of an experiment, or of the release that the command would make.
+        """Return the settings of an experiment, or of the release that the page's suggested command
+        would make.
 
         Args:
             model: the model whose project's files complete the form.
-            found: epsilon of the level of protection or of the recovery, if the request has one. No
+            found: epsilon of the protection level or of the recovery, if the request has one. No
                 token gets a larger epsilon unless the request allows it, as in `lexveil privatize`.
             is_release: whether the settings are for a release.
 

@@ -63,7 +63,7 @@ TABLE = 150  # number of tokens in the table of changes
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The texts that the page shows, and the file that they come from.
+    """The texts of a file that the explore page can show.
 
     Attributes:
         rows: the texts of the file, which are private.
@@ -79,8 +79,8 @@ class Shown:
     command: Callable[[RewriteRequest, str, Sequence[str], str | None], str] = lambda *_: ""
 
     def row(self, text: str) -> Row:
-        """Return the row that contains a text. A text that is not in the file gets a row of its
-        own.
+        """Return the row of the file that contains a text. For a text that is not in the file,
+        return a new row.
         """
         return next(
             (row for row in self.rows if row.text == text), Row(text, column=self.column or "text")
@@ -88,7 +88,7 @@ class Shown:
 
 
 def figure(number: float, digits: int) -> str:
-    """Return a number above 0 with some significant digits, in decimal notation: 12,300 rather than
+    """Format a positive number in decimal notation with some significant digits: 12,300 rather than
     1.23e+04.
     """
     if not 1e-4 <= number < 1e12:
@@ -106,8 +106,10 @@ NO_BUDGET = dict.fromkeys(BUDGETS)
 
 
 class Pages:
-    """Answers of the page. A session computes the draws, and the adversary computes guesses. Each
-    of the two has a thread, and requests take turns in it.
+    """Request handlers of the explore page. One thread computes draws, another computes an
+    adversary's guesses, and requests take turns in each thread.
+
+    A result is not computed if its client no longer waits for it, because another text was typed.
 
     A result is not computed if its client no longer waits for it, because another text was typed.
     """
@@ -163,7 +165,7 @@ class Pages:
         return answer
 
     async def draws(self, request: Request, form: Form) -> Response:
-        """Return the tokens of the text and their outcomes in the draws."""
+        """Return the tokens of the submitted text and their outcomes in the draws."""
         drawing = await self._drawn(request, form)
         return self._html(
             "draws",
@@ -182,13 +184,13 @@ class Pages:
         )
 
     async def token_(self, request: Request, form: Form) -> Response:
-        """Show the possible outcomes of one token."""
+        """Return the possible outcomes of the selected token."""
         drawing = await self._drawn(request, form)
         detail = await self.queue.take(request, lambda: drawing.detail(form.token))
         return self._html("token", form=form, detail=detail)
 
     async def expected(self, request: Request, form: Form) -> Response:
-        """Return the share of words that a Bayes-optimal adversary is expected to name, at the
+        """Return the share of words that a Bayes-optimal adversary is expected to guess, at the
         largest epsilon of a token.
         """
         drawing = await self._drawn(request, form)
@@ -210,7 +212,9 @@ class Pages:
         )
 
     async def release(self, request: Request, form: Form) -> Response:
-        """Return whether a release of the text would be refused, if computing this takes long."""
+        """Return whether a release of the text would be refused. This handler is for settings with
+        which the computation takes long.
+        """
         drawing = await self._drawn(request, form)
         settings = drawing.in_release
         budget = {
@@ -225,8 +229,8 @@ class Pages:
         return self._html("release", drawing=drawing, refused=refused, is_late=True)
 
     async def guesses(self, request: Request, form: Form) -> Response:
-        """Return the guesses of an adversary about the source of the words that were written at one
-        token.
+        """Return an adversary's guesses of the source word, given the words that were written at
+        the selected token.
         """
         drawing = await self._drawn(request, form)
         token = drawing.token(form.token)
@@ -248,10 +252,10 @@ class Pages:
         return self._html("guesses", failed=None, guesses=guesses)
 
     async def _drawn(self, request: Request, form: Form) -> Drawing:
-        """Return the draws of a form. They are computed only once per form.
+        """Return the draws of the submitted form, which are computed only once per form.
 
         Raises:
-            RequestError: if no epsilon gives the level or the recovery of the form.
+            RequestError: if no epsilon gives the protection level or the recovery of the form.
         """
         epsilon = None
         level = form.request.level
@@ -280,8 +284,8 @@ class Pages:
 
     @staticmethod
     def _asked(form: Form) -> RewriteRequest:
-        """Return the request without the fields that no slow answer depends on, so that the cache
-        finds the answer again.
+        """Return the request of a form without the fields that do not influence slow computations,
+        so that their cached results are found again.
         """
         same: dict[str, object] = {
             "keep_layout": False,
@@ -300,7 +304,7 @@ class Pages:
     def posted(
         self, answer: Callable[[Request, Form], Awaitable[Response]]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """Return a route that answers a submitted form."""
+        """Return a route handler that parses a submitted form and passes it to ``answer``."""
 
         async def route(request: Request) -> Response:
             return await answer(request, Form.read(await request.body()))
@@ -308,16 +312,18 @@ class Pages:
         return route
 
     async def failed(self, _: Request, error: Exception) -> Response:
-        """Return an error that the page shows. Its message contains no text of the user."""
+        """Return an error as a response that the page shows. The message contains no text of the
+        user.
+        """
         return self._html("error", 422, message=str(error))
 
 
 def create_page(session: ExploreSession, token: str, shown: Shown | None = None) -> Starlette:
-    """Return the application of the page.
+    """Create the web application of the explore page.
 
     Args:
         token: secret token that every request must have.
-        shown: rows of a file.
+        shown: the texts of a file that the page can show.
     """
     pages = Pages(session, token, shown or Shown())
     posts = {
@@ -354,7 +360,7 @@ HOST = "127.0.0.1"
 
 
 def serve(session: ExploreSession, port: int, shown: Shown, tell: Callable[[str], object]) -> int:
-    """Serve the page until SIGTERM or Ctrl-C.
+    """Serve the explore page until SIGTERM or Ctrl-C, and return the exit code.
 
     Args:
         port: port to listen at; 0 lets the system choose one.
@@ -425,8 +431,8 @@ def read_rows(
 
 @contextmanager
 def _compiled(name: str | None) -> Iterator[None]:
-    """Load compiled code while the user opens the page. If code must be compiled, another process
-    does it, and ends when the page ends.
+    """Load compiled code while the user opens the page. If the code must be compiled first, a
+    separate process compiles it, and is stopped when the page ends.
 
     Draws do not wait for compiled code, and work without it until then.
     """

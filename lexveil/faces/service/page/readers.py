@@ -1,5 +1,7 @@
-"""The adversary of the explore page. Its computations take seconds, so it runs in a thread of its
-own.
+"""Computation of an adversary's guesses for the explore page. It takes seconds, so it runs in a
+thread of its own.
+
+The code never gets a text, only settings, vocabulary indices of words, and epsilons.
 
 It never gets a text, only settings, numbers of words, and epsilons.
 """
@@ -35,9 +37,9 @@ GUESSES = 3  # number of guesses of the adversary for each output
 
 
 class ExpectedShares(NamedTuple):
-    """The shares of perturbed content words to which levels of protection refer: the share that a
-    Bayes-optimal adversary names, the share that stays unchanged, and the share of rare words that
-    the adversary names.
+    """The expected results of an adversary by which protection levels are defined: the share of
+    perturbed content words that a Bayes-optimal adversary guesses, the share that stays unchanged,
+    and the share of rare words that the adversary guesses.
 
     Attributes:
         purposes: sentences about how much less a purpose protects.
@@ -57,8 +59,8 @@ class ExpectedShares(NamedTuple):
 def expected_shares(
     name: str | None, request: Request, epsilon: float, level: LevelName | None
 ) -> ExpectedShares:
-    """Return the shares of words that an adversary is expected to name if all tokens have one
-    epsilon. The epsilon may be the epsilon of a level of protection.
+    """Return the shares of words that an adversary is expected to guess if all tokens have the same
+    epsilon, for example the epsilon of a protection level.
     """
     model, plain, prepared = _prepared(name, request)
     curve = StoredCurve(model, plain.mechanism, plain.strategy, plain.policy, prepared)
@@ -78,20 +80,24 @@ def expected_shares(
 
 @lru_cache(REMEMBERED)
 def base_epsilon(name: str | None, request: Request) -> float | None:
-    """Return the base epsilon of a level of protection or of a recovery."""
+    """Return the base epsilon that gives the protection level or the recovery (share of guessed
+    words) that a request names.
+    """
     return resolve_settings(request, _model(name)).base_epsilon
 
 
 @lru_cache(REMEMBERED)
 def linkage_said(name: str | None, request: Request) -> str:
-    """Return the sentence about how often an adversary identifies the source of an output."""
+    """Return a sentence about how often an adversary identifies the source of an output."""
     model = _model(name)
     return linkage_of(resolve_settings(request, model), model).sentence
 
 
 @lru_cache(REMEMBERED)
 def release_refusal(name: str | None, request: Request) -> str:
-    """Return why a release by these settings would be refused, or "" if it would not be."""
+    """Return the reason why a release with these settings would be refused, or "" if it would not
+    be refused.
+    """
     model = _model(name)
     return refusal(settings_of(request, model.project), model) or ""
 
@@ -100,8 +106,8 @@ def release_refusal(name: str | None, request: Request) -> str:
 def guesses(
     name: str | None, request: Request, epsilon: float, outputs: tuple[int, ...]
 ) -> list[list[int]]:
-    """Return the words, by their numbers, that an adversary considers the likeliest sources of each
-    output.
+    """Return, for each output word, the words that an adversary considers its likeliest sources,
+    all given as vocabulary indices.
     """
     ids = np.array(outputs, dtype=np.int64)
     reader = _reader(name, request, epsilon)
