@@ -1,1 +1,1 @@
-"""Audits: exact and sampled tests of a privacy claim."""
+"""Privacy audits: exact and statistical tests of the guarantee that a mechanism claims."""

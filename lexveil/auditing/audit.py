@@ -1,12 +1,12 @@
-"""Audit of the privacy that a mechanism claims, from the view of an opponent. `lexveil audit` and
-``lexveil.audit`` call it.
+"""Audit of the privacy guarantee that a mechanism claims. `lexveil audit` and ``lexveil.audit``
+call this module.
 
 The audit does not trust the tested code: it computes distances, distributions, budgets and charges
-itself, in a few lines of code, from the vectors, the word orders and the documents. It has three
-parts:
+itself, in a few lines of code, from the vectors, the word orders and the documents. It audits three
+kinds of objects:
 
-* toys: a line, an anisotropic plane with one far word, and a cloud with so many words that
-  truncation, clusters and lists take effect;
+* toy vocabularies: a line, an anisotropic plane with one far word, and a cloud with so many words
+  that truncation, clusters and lists take effect;
 * words of the project's embedding, with the mechanism built as in a run;
 * whole releases of a toy project, in memory and by files, over batches and processes, with a ledger
   of their own.
@@ -77,7 +77,7 @@ CLOUD = 2  # a word of the cloud has the draws of a toy's word divided by this
 
 @dataclass(slots=True)
 class _Audit:
-    """The state that all parts of one audit share: the request, the seed and the findings."""
+    """State that all parts of one audit share: the request, the random seed and the findings."""
 
     request: AuditRequest
     parameters: Mapping[str, Any]
@@ -91,7 +91,9 @@ class _Audit:
         return (1 - self.request.confidence) / PARTS
 
     def generator(self, *names: str) -> np.random.Generator:
-        """Return a generator of noise for the mode of the audit: release or experiment."""
+        """Return a random generator for the audit's mode: operating-system entropy for a release, a
+        seed for an experiment.
+        """
         if self.request.mode == "release":
             return release_generator()
         return stream(
@@ -99,12 +101,12 @@ class _Audit:
         )
 
     def found(self, place: str, *evidence: Any) -> None:
-        """Add findings to the list of findings; None is skipped."""
+        """Add pieces of evidence to the findings of the audit. A piece that is None is skipped."""
         self.findings += [AuditFinding.of(place, each) for each in evidence if each is not None]
 
     def toy(self, shape: str, n_lists: int) -> None:
-        """Audit the mechanism on one toy vocabulary: its closed form, its distribution, its noise,
-        and the losses between its words.
+        """Audit the mechanism on one toy vocabulary: its closed form, its output distribution, its
+        noise, and the privacy losses between its words.
         """
         request, space_of = self.request, toy(shape, self.request.epsilon, n_lists)
         for _ in range(STRETCHES):
@@ -141,7 +143,9 @@ class _Audit:
                 )
 
     def embedding(self, prepared: Prepared, space: AuditedSpace) -> None:
-        """Audit the mechanism over the words of the project, built as in a run."""
+        """Audit the mechanism over the words of the project's embedding, with the mechanism built
+        as in a run.
+        """
         request, claim = self.request, claim_of(self.request.mechanism, space, self.parameters)
         built = Built(prepared.mechanism, claim)
         chosen = choose_words(space.size, request.words, stream(self.seed, "audit", "words"))
@@ -163,7 +167,7 @@ class _Audit:
         self.sampled(place, built, drawn, own, ("ball",), with_power=False)
 
     def exact(self, place: str, built: Built, ids: Ids, contexts: Sequence[int]) -> None:
-        """Audit the claim without samples, for the inputs ``ids`` and every output, by a closed
+        """Audit the claim without sampling, for the inputs ``ids`` and every output, by a closed
         form of the mechanism or by proven bounds. If the mechanism has neither, do nothing.
         """
         kernel = built.kernel
@@ -187,7 +191,7 @@ class _Audit:
         *,
         with_power: bool,
     ) -> None:
-        """Compare draws and noise of the mechanism with the claimed distributions."""
+        """Compare sampled outputs and noise of the mechanism with the claimed distributions."""
         epsilon = self.request.epsilon
         claim = built.claim
         self.found(place, fit(drawn, claim, epsilon, self.error, own, with_power=with_power))
@@ -211,7 +215,7 @@ def audit(
     project: Path | Model | None = None,
     model: str | None = None,
 ) -> AuditResult:
-    """Audit one mechanism at one ε, and at a second ε that the audit chooses.
+    """Audit the privacy claim of one mechanism at one ε, and at a second ε that the audit chooses.
 
     Args:
         out: the file for the result as JSON.
@@ -234,7 +238,7 @@ def audit(
 
 
 def _audit_words(request: AuditRequest, using: Model) -> AuditResult:
-    """Audit a mechanism that replaces words."""
+    """Audit a mechanism that replaces single words."""
     if request.bank is not None:
         raise RequestError(
             f"{option('bank')} is only used for sentences; add {option('strategy')} S5"
@@ -271,9 +275,9 @@ def _audit_words(request: AuditRequest, using: Model) -> AuditResult:
 
 
 def _audit_toy_projects(shared: _Audit, project: Project, policy: Policy) -> None:
-    """Audit releases of two toy projects. The first has texts of many words, for the tests of
-    rewritten tokens. The second has releases of few words, for the tests of charges, records and
-    whole outputs.
+    """Audit releases of two toy projects. The texts of the first project have many words, for the
+    tests of rewritten tokens. The releases of the second project have few words, for the tests of
+    charges, records and whole outputs.
     """
     with tempfile.TemporaryDirectory(prefix="lexveil-audit-") as folder:
         shared.findings += audit_written_texts(
@@ -329,8 +333,8 @@ def _result(shared: _Audit, using: Model, prepared: Prepared, settings: Settings
 
 
 def read_space(using: Model, prepared: Prepared, request: AuditRequest) -> AuditedSpace:
-    """Return the words of the mechanism, read directly from the files: vectors in float64, and
-    lists reduced to these words.
+    """Return the vocabulary of the mechanism as the audit reads it directly from the files: vectors
+    in float64, and word lists reduced to this vocabulary.
     """
     segmentation = SEGMENTATION_OF[request.strategy]
     rows = prepared.vocabulary.rows
@@ -364,8 +368,8 @@ def read_space(using: Model, prepared: Prepared, request: AuditRequest) -> Audit
 
 
 def _read_bigrams(using: Model, segmentation: str, rows: Ids) -> Bigrams | None:
-    """Read how often each token of ``rows`` follows each token of the embedding. A following token
-    is identified by its position in ``rows``.
+    """Read the bigram counts of the tokens ``rows``. The second token of a bigram is identified by
+    its position in ``rows``.
     """
     counted = using.source.bigrams(segmentation)
     if counted is None:
@@ -377,7 +381,7 @@ def _read_bigrams(using: Model, segmentation: str, rows: Ids) -> Bigrams | None:
 
 
 def _read_embedding(using: Model, segmentation: str) -> tuple[list[str], npt.NDArray[Any], Ids]:
-    """Read tokens, vectors and counts of a segmentation with NumPy only."""
+    """Read the tokens, vectors and counts of one segmentation's embedding with NumPy only."""
     if using.packaged is None:
         folder = using.path(paths.embedding(segmentation))
         vectors, counts = (

@@ -1,7 +1,7 @@
-"""Distribution and metric that each mechanism claims, implemented a second time in plain float64.
+"""Claimed distribution and metric of each mechanism, implemented independently in plain float64.
 
-The audit draws from these distributions, or computes them, and compares them with the outputs of
-the mechanisms. The code is independent of the code of the mechanisms.
+The audit samples these distributions, or computes them, and compares them with the outputs of the
+mechanisms. The code shares nothing with the code of the mechanisms.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Distances = Callable[[Ids, Ids], Floats]
 
 
 def euclidean(vectors: npt.NDArray[np.float32] | Floats) -> Distances:
-    """Return the Euclidean metric of the rows. It is computed from coordinate differences, so that
-    the distances of near words keep their digits.
+    """Return the Euclidean metric between the rows. It is computed from coordinate differences, so
+    that small distances keep their digits.
     """
 
     def distances(first: Ids, second: Ids) -> Floats:
@@ -60,16 +60,16 @@ def spread(vectors: npt.NDArray[np.float32] | Floats, share: float) -> Floats:
 
 
 def mahalanobis(vectors: npt.NDArray[np.float32] | Floats, share: float) -> Distances:
-    """Return the metric sqrt((φ-φ')ᵀ(λΣ+(1-λ)I)^{-1}(φ-φ')) of the rows, computed with a Cholesky
-    root of the matrix. λ is ``share``.
+    """Return the regularized Mahalanobis metric sqrt((φ-φ')ᵀ(λΣ+(1-λ)I)^{-1}(φ-φ')) between the
+    rows, computed with a Cholesky root of the matrix. λ is ``share``.
     """
     root = np.linalg.cholesky(spread(vectors, share))
     return euclidean(np.linalg.solve(root, np.asarray(vectors, dtype=np.float64).T).T)
 
 
 def on_lists(orders: Sequence[Sequence[int]] | npt.NDArray[np.int32]) -> Distances:
-    """Return the metric of word lists: the largest difference between the positions of two words,
-    over all lists. ``orders[l][i]`` is the word at position i of list l.
+    """Return the metric of word lists: the largest difference between the positions of two words in
+    any list. ``orders[l][i]`` is the word at position i of list l.
     """
     places = np.array([np.argsort(np.asarray(order)) for order in orders])
 
@@ -82,7 +82,8 @@ def on_lists(orders: Sequence[Sequence[int]] | npt.NDArray[np.int32]) -> Distanc
 
 @dataclass(frozen=True)
 class AuditedSpace:
-    """Words, vectors, lists and public counts on which an audit tests a mechanism.
+    """Vocabulary on which an audit tests a mechanism: words with their vectors, lists and public
+    counts.
 
     Attributes:
         vectors: (W, p) float64.
@@ -133,7 +134,7 @@ class AuditedSpace:
 
 @dataclass(frozen=True)
 class Claim:
-    """Distribution that one mechanism claims over one space.
+    """Output distribution that one mechanism claims over one vocabulary.
 
     Attributes:
         mechanism: name of the mechanism.
@@ -159,7 +160,7 @@ class Claim:
 
     @property
     def share(self) -> float:
-        """Parameter λ of mahalanobis."""
+        """Parameter λ of the Mahalanobis mechanism, the weight of the covariance."""
         return float(self.own.get("lambda_", self.own.get("lambda", 0.2)))
 
     @property
@@ -169,14 +170,15 @@ class Claim:
 
     @property
     def in_context(self) -> bool:
-        """Whether the output depends on the token written before it."""
+        """Whether the distribution of the output depends on the output token before it."""
         return self.mechanism == IN_CONTEXT
 
     def base_measure(self, before: int = -1) -> Floats:
-        """Return (W,) the weight of each word, apart from its distance.
+        """Return (W,) the base weight of each word as an output, before its distance to the input
+        is considered.
 
         Args:
-            before: the token written before the word; -1 if no token comes before.
+            before: the output token before the word; -1 if the word begins the text.
         """
         public = self.space.public
         if public is None or self.mechanism not in EXPONENTIAL:
@@ -194,10 +196,11 @@ class Claim:
         return weight
 
     def _by_model(self, public: PublicCounts, before: int) -> Floats:
-        """Return (W,) integer base measures by a language model. The base measure of a word is the
-        length penalty times the κ-th power of a probability: the probability of the word's first
-        piece after the single token ``before``, times the word's share among the words with that
-        first piece.
+        """Return (W,) integer base weights of the words by a language model.
+
+        The weight of a word is the length penalty times the κ-th power of a probability: the
+        probability of the word's first piece after the single token ``before``, times the word's
+        share among the words with that first piece.
         """
         candidates = self.space._kept
         kappa = self.own.get("kappa", 1.0)
@@ -224,14 +227,16 @@ class Claim:
 
     @property
     def _measure(self) -> str:
-        """Cache key of the base measure: the parameters on which it depends besides the words."""
+        """Cache key of the base weights: the parameters on which the weights depend besides the
+        words.
+        """
         return ", ".join(
             f"{name} {self.own.get(name)}" for name in ("kappa", "length_penalty", "common_words")
         )
 
     def _halved(self, public: PublicCounts) -> Floats:
-        """Return (W,) factors, which combine the length penalty with the penalty of uncommon
-        words.
+        """Return (W,) factors of the base weights, which combine the penalties for long and for
+        uncommon words.
         """
         halved = 0.5 ** (self.own.get("length_penalty", 3) * (public.n_words - 1))
         if (common := self.own.get("common_words")) is not None:
@@ -240,8 +245,8 @@ class Claim:
         return np.asarray(halved)
 
     def _whole_numbers(self, public: PublicCounts, bigrams: Bigrams) -> tuple[Floats, Floats]:
-        """Return the integer weights of tem_context: the weight of each word, (W,), and the
-        additional weight of each bigram's second word after its first, (E,).
+        """Return the integer base weights of the mechanism tem_context: the weight of each word,
+        (W,), and the additional weight of each bigram's second word after its first, (E,).
 
         The weights are Witten and Bell's interpolation to the power κ. The weights after a token
         are divided by the part of the probability that follows the frequency of words after this
@@ -265,13 +270,17 @@ class Claim:
         return single, after
 
     def unknown(self, before: int = -1) -> Floats:
-        """Return (W,) Pr[y], the distribution of the replacement of a word without a vector."""
+        """Return (W,) probabilities of the replacements of a word without a vector.
+
+        Args:
+            before: as in ``base_measure``.
+        """
         return _normalized(
             self.base_measure(before) if self.in_context else np.ones(self.space.size)
         )
 
     def pmf(self, word: int, epsilon: float, before: int = -1) -> Floats:
-        """Return (W,) the closed form Pr[M(word) = y] for every word y.
+        """Return (W,) the closed-form probability Pr[M(word) = y] of every output word y.
 
         Args:
             before: as in ``base_measure``.
@@ -300,7 +309,7 @@ class Claim:
         return out
 
     def counts(self, word: int, epsilon: float, n: int, rng: np.random.Generator) -> Ids:
-        """Return (W,) how often each word occurs among n draws of M(word) that the audit makes
+        """Return (W,) how often each word occurs among n outputs of M(word) that the audit draws
         itself.
         """
         return np.bincount(self.draw(word, epsilon, n, rng), minlength=self.space.size).astype(
@@ -310,8 +319,8 @@ class Claim:
     def mass(
         self, word: int, epsilon: float, n: int, rng: np.random.Generator, before: int = -1
     ) -> Floats:
-        """Return (W,) Pr[M(word) = y]: the closed form if there is one, otherwise an estimate from
-        n draws.
+        """Return (W,) the probability Pr[M(word) = y] of every output word y. If there is no closed
+        form, it is estimated from n draws.
         """
         return (
             self.pmf(word, epsilon, before)
@@ -388,7 +397,7 @@ class Claim:
 
 
 def _gamma(n: int, epsilon: float, beta: float) -> float:
-    """Return TEM's radius γ, Theorem 4.2."""
+    """Return the truncation radius γ of TEM (the truncated exponential mechanism), Theorem 4.2."""
     return max(0.0, 2 / epsilon * float(np.log((1 - beta) * (n - 1) / beta))) if n > 1 else 0.0
 
 

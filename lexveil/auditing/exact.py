@@ -1,5 +1,5 @@
-"""Exact audits: compare the distribution of a mechanism, or proven bounds on it, with its claim.
-They use no samples.
+"""Exact audits: compare a mechanism's output distribution, or proven bounds on it, with the privacy
+claim, without sampling.
 
 A claim is a number of nats for every ordered pair of inputs: ln Pr[M(a) in E] - ln Pr[M(b) in E]
 must not exceed it for any event E. For a mechanism on words it is ε·d(a, b).
@@ -53,7 +53,7 @@ class ExactResult:
 
     @property
     def shown(self) -> str:
-        """The audited loss as a text in a table."""
+        """The audited privacy loss as the text of a table cell."""
         at_least = "> " if self.method == "bounds" and self.audited else ""
         return f"{at_least}{self.audited:.4g}"
 
@@ -63,7 +63,8 @@ class ExactResult:
 
 
 def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float) -> ExactResult:
-    """Compare the output distributions of all pairs of ``ids``, in blocks.
+    """Compare the output distributions of all pairs of the inputs ``ids`` with the privacy claim,
+    in blocks.
 
     Args:
         log_pmf: function that returns the logarithms of the distributions, (n, W), of (n,) ids.
@@ -112,8 +113,8 @@ def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float)
 def bounds_audit(
     stays: Floats, reached: Floats, ids: Ids, distances: Distances, epsilon: float
 ) -> ExactResult:
-    """Audit a distribution without a closed form by proven bounds on its probabilities. Sampling
-    would not find events of probability e^-100.
+    """Audit a privacy claim by proven bounds on the probabilities, for a distribution without a
+    closed form. Sampling would not find events of probability e^-100.
 
     Args:
         stays: (n,) lower bounds on ln Pr[M(w) = w].
@@ -144,7 +145,7 @@ def bounds_audit(
 
 
 def _compared(loss: Floats, allowed: Floats, size: float, epsilon: float) -> tuple[Floats, bool]:
-    """Return ε · loss / allowed for each loss, and whether a loss exceeds the claim by more than
+    """Return ε · loss / allowed for each loss, and whether some loss exceeds the claim by more than
     rounding can explain.
     """
     slack = RELATIVE * allowed + ROUNDING * (1 + size)
@@ -170,8 +171,8 @@ def _largest(logarithms: Floats) -> float:
 
 
 def gumbel_bounds(size: int, ids: Ids, distances: Distances) -> tuple[Floats, Floats]:
-    """Return bounds for truncated Gumbel that depend only on the number k of neighbours, so they
-    hold for every scale of the noise.
+    """Return probability bounds for the truncated Gumbel mechanism. They depend only on the number
+    k of neighbours, so they hold for every scale of the noise.
 
     Args:
         size: W, the number of words.

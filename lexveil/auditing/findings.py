@@ -1,5 +1,5 @@
-"""Findings and results of an audit, with the code, space, parameters, policy, version and time for
-which they hold.
+"""Findings and results of an audit, with the audited code, vocabulary, parameters, policy, version
+and time.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class AuditFinding:
 
     @classmethod
     def of(cls, place: str, evidence: Evidence) -> AuditFinding:
-        """Create a finding from the evidence of an exact or sampled audit."""
+        """Create a finding from the figures of an exact or sampled audit."""
         return cls(place, evidence.method, evidence.violation, evidence, evidence.detail)
 
     @classmethod
     def fact(cls, place: str, method: str, wrong: list[str], right: str) -> AuditFinding:
-        """Create a finding without figures.
+        """Create a finding that is stated in words, without figures.
 
         Args:
             wrong: the faults; if there are any, the finding is a violation.
@@ -57,8 +57,8 @@ class AuditFinding:
 
     @property
     def verdict(self) -> str:
-        """Verdict of the check: "VIOLATED", "inconclusive", "holds" if nothing was sampled, else
-        "no violation found".
+        """Verdict of the check as a text: "VIOLATED"; "inconclusive"; "holds" if nothing was
+        sampled; otherwise "no violation found".
         """
         if self.violation:
             return "VIOLATED"
@@ -79,7 +79,7 @@ class AuditFinding:
 
     @property
     def cells(self) -> list[str]:
-        """Cells of the finding in a table for people."""
+        """Cells of the finding's row in a table for people."""
         verdict = self.verdict + (f": {self.detail}" if self.detail else "")
         figures = (
             ["-", "-"]
@@ -134,13 +134,13 @@ class AuditResult:
 
     @property
     def violation(self) -> bool:
-        """Whether any finding is a violation of the claim."""
+        """Whether any finding shows a violation of the claim."""
         return any(finding.violation for finding in self.audits)
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict of the audit: "violated"; "no violation found", if the audit has the power to
-        detect ``factor``; or "inconclusive".
+        """Verdict of the whole audit: "violated"; "no violation found", if the audit has the power
+        to detect an inflation of ε by ``factor``; or "inconclusive".
         """
         if self.violation:
             return "violated"
@@ -148,7 +148,7 @@ class AuditResult:
         return "inconclusive" if unclear else "no violation found"
 
     def as_dict(self) -> dict[str, object]:
-        """Return plain values for JSON, with infinities as text."""
+        """Return the result as plain values for JSON, with infinities as text."""
         values: dict[str, object] = {name: getattr(self, name) for name in self.__slots__}
         values |= {
             "model": self.model.to_dict(),
@@ -178,7 +178,7 @@ class AuditResult:
 
 
 def _finite(value: Any) -> Any:
-    """Copy a value with every infinity replaced by text, because JSON has no infinities."""
+    """Return a copy of a value in which every infinity is text, because JSON has no infinities."""
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -1,5 +1,5 @@
-"""Tests of draws against the distribution for which a claim is proven, with the smallest difference
-that the tests would detect.
+"""Goodness-of-fit tests of sampled outputs against the distribution for which a claim is proven,
+with the smallest difference that the tests would detect.
 
 A bound on the loss alone reveals little about rare outputs. The distribution is known, so it is
 compared, too. Events are fixed before the draws are examined: single words, and the sets of the k
@@ -56,12 +56,12 @@ class FitResult:
 
     @property
     def detail(self) -> str | None:
-        """A description of the worst difference; None if there is no violation."""
+        """A description of the worst difference; its value is None without a violation."""
         return self.worst if self.violation else None
 
     @property
     def shown(self) -> str:
-        """The power of the test as a text in a table."""
+        """The power of the test as the text of a table cell."""
         if self.copied is not None:
             return f"1 copy in {1 / self.copied:,.0f}"
         return "-" if self.factor is None else f"factor {self.factor:g}"
@@ -73,7 +73,7 @@ class FitResult:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedDraws:
-    """Draws of one input at one ε, and the distribution that is claimed for the draws.
+    """Sampled outputs of one input at one ε, and the distribution that is claimed for them.
 
     Attributes:
         counts: (W,) how often each word was drawn.
@@ -94,8 +94,8 @@ class ClaimedDraws:
 
 
 def events(order: Ids, mass: Floats, n: int) -> list[Ids]:
-    """Return the events to test: the sets of the k likeliest words, and single words for which at
-    least ``LEAST_EXPECTED_DRAWS`` draws are expected with and without the word.
+    """Return the events to test: the sets of the k likeliest words for several k, and single words
+    for which at least ``LEAST_EXPECTED_DRAWS`` draws are expected with and without the word.
     """
     w = len(order)
     ends = sorted(
@@ -112,7 +112,7 @@ def events(order: Ids, mass: Floats, n: int) -> list[Ids]:
 
 
 def distribution_audit(samples: Sequence[ClaimedDraws], epsilon: float, error: float) -> FitResult:
-    """Test all samples together.
+    """Test whether all samples follow their claimed distributions, as one test.
 
     Args:
         error: the probability of a false alarm.
@@ -154,8 +154,8 @@ def _named(some: Ids, order: Ids) -> str:
 
 
 def chances(seen: Ids, n: Ids, share: Floats, reference: Ids | int = 0) -> Floats:
-    """Return exact two-sided p-values of counts among n draws with given shares. With reference
-    samples, the p-values are conditional on the sum of both counts.
+    """Return exact two-sided p-values of event counts among n draws, given the expected shares.
+    With reference samples, the p-values are conditional on the sum of both counts.
     """
     if np.any(reference):
         total = seen + np.rint(share * reference).astype(np.int64)
@@ -166,8 +166,8 @@ def chances(seen: Ids, n: Ids, share: Floats, reference: Ids | int = 0) -> Float
 
 
 def _sees(tested: tuple[ClaimedDraws, int, Floats, list[Ids]], factor: float, each: float) -> bool:
-    """Return whether one event alone would detect f·ε with probability ``POWER``, in normal
-    approximation.
+    """Return whether a test of one event alone would detect an inflation of ε to f·ε with
+    probability ``POWER``, in normal approximation.
     """
     sample, n, share, sets = tested
     if sample.inflated is None:
@@ -185,10 +185,11 @@ def _sees(tested: tuple[ClaimedDraws, int, Floats, list[Ids]], factor: float, ea
 
 
 def ball_audit(noise: Floats, epsilon: float, error: float) -> FitResult:
-    """Test noise vectors, (n, p), whose claimed density is ∝ exp(-ε|z|) after a linear map. The
-    test compares the radius, both tails of the radius, and the directions.
+    """Test whether noise vectors, (n, p), have the claimed density ∝ exp(-ε|z|) after a linear map.
+    The test compares the radius, both tails of the radius, and the directions.
 
-    The tails show whether the noise is truncated; no event of words is so rare.
+    The tails show whether the noise is truncated; no word is so rare an output that single words
+    would show it.
     """
     n, p = noise.shape
     length = np.sqrt(np.einsum("np,np->n", noise, noise))
@@ -231,8 +232,8 @@ def ball_audit(noise: Floats, epsilon: float, error: float) -> FitResult:
 def independence_audit(
     pairs: dict[str, tuple[Ids, Ids]], error: float, epsilon: float
 ) -> FitResult:
-    """Test whether outputs that must be independent are equal more or less often than if one of the
-    two sequences were shuffled.
+    """Test whether pairs of outputs that must be independent are equal more or less often than
+    pairs in random order.
 
     Args:
         pairs: pairs of sequences of outputs, by the name of the pair; the two sequences may have

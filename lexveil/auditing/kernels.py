@@ -1,4 +1,4 @@
-"""Audits of a mechanism as a function of words: its distribution, its noise, the reach of its
+"""Audits of a mechanism on single words: its output distribution, its noise, the reach of its
 noise, and its privacy losses.
 """
 
@@ -38,8 +38,8 @@ Generator = Callable[[str], np.random.Generator]
 
 
 class DrawnKind(NamedTuple):
-    """Key of draws from one distribution: the word, its ε, and the token before it (-1 for
-    none).
+    """Key of outputs that have one distribution: the input word, its ε, and the output token before
+    it (-1 for no token).
     """
 
     word: int
@@ -56,7 +56,7 @@ Drawn = Mapping[DrawnKind, Ids]  # output ids by kind of draw
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A mechanism built over a space, with its claim."""
+    """A mechanism built over a vocabulary, with its claimed distribution."""
 
     kernel: Mechanism
     claim: Claim
@@ -65,7 +65,7 @@ class Built:
     def over(
         cls, name: str, space: AuditedSpace, parameters: Mapping[str, Mapping[str, Any]]
     ) -> Built:
-        """Build the mechanism ``name`` over a space.
+        """Build the mechanism ``name`` over a vocabulary.
 
         Args:
             parameters: the parameters of each mechanism, by its name, as in params.yaml.
@@ -85,7 +85,7 @@ class Built:
 
 
 def claim_of(name: str, space: AuditedSpace, parameters: Mapping[str, Mapping[str, Any]]) -> Claim:
-    """Return the claim of a mechanism with these parameters."""
+    """Return the claimed distribution of a mechanism with these parameters."""
     remap = parameters.get("rank_remap", {})
     remapped = (
         remap if remap.get("enabled") and name in ("madlib", "mahalanobis", "vickrey") else None
@@ -96,9 +96,9 @@ def claim_of(name: str, space: AuditedSpace, parameters: Mapping[str, Mapping[st
 def rungs(
     built: Built, word: int, epsilon: float, n: int, error: float, rng: np.random.Generator
 ) -> tuple[float, ...]:
-    """Return the values of ε to audit: the requested ε, and the value of a grid at which the audit
-    detects the smallest excess over the claimed ε. Return only the requested ε if no value is
-    better.
+    """Return the values of ε to audit: the requested ε, and the grid value at which the audit
+    detects the smallest excess over the claimed ε. If no grid value is better, return only the
+    requested ε.
 
     The choice depends only on the claim. A claim with a closed form is evaluated; any other claim
     is estimated from draws that the audit makes itself.
@@ -147,11 +147,11 @@ def draw_mixed(
     advance: Callable[[int], None],
     contexts: Sequence[int] = (-1,),
 ) -> Drawn:
-    """Draw n outputs for every word at every ε. All of them are mixed in the same calls, so that
-    state that is kept from one token would show in another.
+    """Draw n outputs for every word at every ε. The calls mix all words and ε, so that state which
+    the mechanism keeps from one token would affect the output of another and be detected.
 
-    For a mechanism in context, equal parts of the n outputs are drawn after each token of
-    ``contexts``.
+    For a mechanism whose output depends on the token before, equal parts of the n outputs are drawn
+    after each token of ``contexts``.
     """
     kinds = [
         DrawnKind(int(word), epsilon, at)
@@ -183,7 +183,7 @@ def fit(
     *,
     with_power: bool,
 ) -> FitResult:
-    """Compare draws of words with the claimed distribution."""
+    """Test whether sampled outputs of words follow the claimed distribution."""
     samples = []
     for kind, codes in drawn.items():
         counts = np.bincount(codes, minlength=claim.space.size)
@@ -213,8 +213,8 @@ def fit(
 def losses(
     drawn: Drawn, at: DrawnKind, claim: Claim, words: Ids, confidence: float
 ) -> SampledResult:
-    """Return lower bounds on the privacy loss between all pairs of words, from their draws at the ε
-    and context of ``at``.
+    """Return lower confidence bounds on the privacy loss between all pairs of words, from their
+    outputs at the ε and preceding token of ``at``.
     """
     draws = [drawn[at._replace(word=int(word))] for word in words]
     epsilon = at.epsilon
@@ -230,7 +230,7 @@ def noise_fit(
     rng: np.random.Generator,
 ) -> FitResult | None:
     """Compare the noise that a mechanism adds to vectors with the density that the mechanism
-    claims; None for a mechanism without such noise.
+    claims. The result is None for a mechanism without such noise.
     """
     if claim.mechanism not in ("madlib", "mahalanobis", "vickrey"):
         return None
@@ -250,8 +250,8 @@ def noise_fit(
 def reach(
     name: str, parameters: Mapping[str, Mapping[str, Any]], rng: np.random.Generator
 ) -> list[str]:
-    """Check that noise on a list reaches as far as its tail with probability 2^-50. Return the
-    fault, if there is one.
+    """Check that the noise of a mechanism on word lists reaches the positions that it must reach
+    with probability 2^-50. Return the fault, if there is one.
 
     The random numbers of the noise are set to values whose first bits are all 0 or all 1, which a
     sample would not contain.

@@ -1,5 +1,5 @@
-"""Test for repeated keys of releases, which would show too few random bits or state shared by
-forked processes.
+"""Audit of random keys: releases with equal keys would show too few random bits, or random state
+that forked processes share.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ SECONDS = 300.0  # timeout for the keys of a forked process
 
 
 def key_audit(place: str, worker: BatchWorker) -> AuditFinding:
-    """Check whether the generators of batches repeat, in this process and in processes forked from
-    it.
+    """Check whether two batches get equal random generators, in this process and in processes
+    forked from it.
 
     Generators are compared by their first 128 bits; two of them are equal by chance only once in
     10^29 audits.

@@ -1,8 +1,9 @@
-"""The audit's own computation for mechanisms that add noise to the vector of a unit and write a
-sentence near the noisy vector. It uses other random numbers for the noise, and computes distances
-from differences in float64.
+"""Reference implementation, for audits, of mechanisms that add noise to the vector of a text unit
+and output a sentence near the noisy vector. It uses other random numbers for the noise, and
+computes distances from differences in float64.
 
-The distribution has no closed form, so draws are compared with draws that the audit makes itself.
+The output distribution has no closed form, so outputs of the mechanism are compared with outputs
+that the audit draws itself.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ CLOSE_CHOICE = 1e-7  # distances and probabilities computed in another order may
 
 @dataclass(frozen=True)
 class OwnNoise:
-    """The distribution of a mechanism over the vectors of a bank, estimated from draws that the
-    audit makes itself.
+    """Output distribution of a mechanism over the sentences of a sentence bank, estimated from
+    draws that the audit makes itself.
 
     Attributes:
-        vectors: (N, p) float64.
-        parameters: the parameters of the mechanism, in the form of its record.
+        vectors: (N, p) float64, the vectors of the sentences.
+        parameters: the parameters of the mechanism, in the form of its privacy record.
     """
 
     vectors: Floats
@@ -39,20 +40,22 @@ class OwnNoise:
 
     @cached_property
     def _root(self) -> Floats | None:
-        """A matrix root of λΣ + (1-λ)I; None for noise with the same distribution in all
-        directions.
+        """A matrix root of λΣ + (1-λ)I, which shapes the noise; its value is None for noise with
+        the same distribution in all directions.
         """
         share = self.parameters.get("lambda", 0.0)
         return np.asarray(np.linalg.cholesky(spread(self.vectors, share))) if share else None
 
     @property
     def stretch(self) -> float:
-        """The largest ratio of the claim's distance to the Euclidean distance."""
+        """The largest ratio of the claimed metric to the Euclidean distance."""
         return float((1 - self.parameters.get("lambda", 0.0)) ** -0.5)
 
     @cached_property
     def _noise(self) -> tuple[Floats, Floats]:
-        """Draw noise at ε = 1, and uniform numbers that choose among candidate sentences."""
+        """Draw noise vectors at ε = 1, and uniform numbers that choose among candidate
+        sentences.
+        """
         rng = stream(self.seed, "audit", "own noise")
         p = self.vectors.shape[1]
         radius = np.zeros(OWN_DRAWS)
@@ -64,20 +67,22 @@ class OwnNoise:
         return shaped, rng.random(OWN_DRAWS)
 
     def in_a_ball(self, noise: Noise) -> Floats:
-        """Map noise linearly to vectors with the claimed density ∝ exp(-ε|z|)."""
+        """Map noise linearly, so that its claimed density becomes ∝ exp(-ε|z|)."""
         ball = noise[:, : self.vectors.shape[1]]
         return ball if self._root is None else np.asarray(np.linalg.solve(self._root, ball.T).T)
 
     def counts(self, query: Vectors, epsilon: float) -> Floats:
-        """Return (N,) how often each sentence is drawn for a unit, in draws that the audit makes
-        itself.
+        """Return (N,) how often each sentence is the output for a unit, given by its vector, in
+        draws that the audit makes itself.
         """
         noise, uniform = self._noise
         drawn = self.chosen(query.astype(np.float64) + noise / epsilon, uniform)[0]
         return np.bincount(drawn, minlength=len(self.vectors)).astype(np.float64)
 
     def chosen(self, points: Noise, uniform: Noise) -> tuple[Ids, Flags]:
-        """Return the sentence for each noisy vector, and whether rounding could change it."""
+        """Return the output sentence for each noisy vector, and whether rounding errors could
+        change it.
+        """
         k = int(self.parameters.get("k", 1))
         near, distances = self._nearest(points, k + 1)
         is_close = np.asarray((np.diff(distances, axis=1) < CLOSE_CHOICE).any(axis=1))
@@ -87,7 +92,9 @@ class OwnNoise:
         return near[np.arange(len(near)), rank], is_close
 
     def _chances(self, distances: Floats) -> Floats:
-        """Return (n, k) probabilities of the candidates, beginning with the nearest candidate."""
+        """Return (n, k) probabilities of the k candidate sentences of each noisy vector, nearest
+        candidate first.
+        """
         if "t" not in self.parameters:
             return np.ones((len(distances), 1))
         t = np.atleast_1d(np.asarray(self.parameters["t"], dtype=np.float64))

@@ -1,5 +1,5 @@
-"""Releases for an audit: of columns in memory and of files, over batches and processes, with a
-ledger.
+"""Releases that an audit makes: of columns in memory and of files, over batches and processes, with
+a ledger.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ QUIET = ReleaseHooks(tells_columns=False)
 
 @dataclass(slots=True)
 class Release:
-    """One release of an audit, and its outputs.
+    """One release that an audit made, with its output texts.
 
     Attributes:
         names: the document of each row; outputs: (rows, columns) output texts.
@@ -59,29 +59,31 @@ class Release:
     _codes: dict[tuple[str | None, ...], list[int]] = field(default_factory=dict, repr=False)
 
     def rows(self, name: str) -> list[int]:
-        """Return the rows of one document."""
+        """Return the numbers of the rows that contain one document."""
         return [row for row, document in enumerate(self.names) if document == name]
 
     def fates(self, name: str) -> list[TokenFate]:
-        """Return the actions that the release must take on the tokens of a document."""
+        """Return the action (perturb, keep, drop or sample) that the release must take on each
+        token of a document.
+        """
         if name not in self._fates:
             document = self.documents[name]
             self._fates[name] = self.toy.fates(document, self.budget, self.consistent)
         return self._fates[name]
 
     def staying(self, name: str) -> list[TokenFate]:
-        """Return the fates of the tokens that are not dropped."""
+        """Return the required actions on the tokens of a document that are not dropped."""
         return [fate for fate in self.fates(name) if fate.action != "drop"]
 
     def read(self, texts: Iterable[str | None]) -> list[int]:
-        """Return the numbers of the output tokens in the columns of a row."""
+        """Return the output tokens in the columns of a row, as word numbers."""
         row = tuple(texts)
         if row not in self._codes:
             self._codes[row] = [code for text in row for code in self.toy.read(text)]
         return self._codes[row]
 
     def codes(self, name: str) -> Ids:
-        """Return (rows, tokens) numbers of the tokens written for one document, for the rows in
+        """Return (rows, tokens) word numbers of the output tokens of one document, for the rows in
         which no token is missing.
         """
         n_tokens = len(self.staying(name))
@@ -90,8 +92,9 @@ class Release:
         return np.array(whole, dtype=np.int64).reshape(len(whole), n_tokens)
 
     def contexts(self, name: str, codes: Ids) -> Ids:
-        """Return (rows, tokens) the number of the token written just before each of the ``codes``
-        in its column; -1 at the beginning of a text or after an unknown token.
+        """Return (rows, tokens) the word number of the output token just before each of the
+        ``codes`` in its column. The number is -1 at the beginning of a text or after an unknown
+        token.
         """
         columns = np.array([fate.column for fate in self.staying(name)])
         before = np.full(codes.shape, -1)
@@ -101,7 +104,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Releasing:
-    """Settings and methods that make the releases of an audit.
+    """Settings and methods with which an audit makes its releases.
 
     Attributes:
         more: further options, in addition to the options of all releases of an audit.
@@ -114,7 +117,7 @@ class Releasing:
     more: Mapping[str, object] = field(default_factory=dict)
 
     def options(self, budget: float, consistent: bool = False) -> dict[str, object]:
-        """Return the options of a release."""
+        """Return the request options of a release with this budget."""
         policy = self.toy.policy
         return {
             "mechanism": self.mechanism,
@@ -130,7 +133,7 @@ class Releasing:
         }
 
     def worker(self, budget: float) -> BatchWorker:
-        """Return the worker that rewrites the batches of the releases."""
+        """Return the worker that rewrites the batches of a release with this budget."""
         model = self.toy.model
         return WordEngine(
             settings_of(Request.of(self.options(budget)), model.project), model
@@ -144,7 +147,7 @@ class Releasing:
         consistent: bool = False,
         run: str = "memory",
     ) -> Release:
-        """Release a column of texts in memory."""
+        """Rewrite a column of texts in memory, and return the release."""
         texts = {name: self.toy.written(document[0]) for name, document in documents.items()}
         subjects = _subjects(len(names), run)
         release = privatize(
@@ -175,7 +178,7 @@ class Releasing:
         workers: int,
         ending: str = "jsonl",
     ) -> Release:
-        """Release a file with two text columns."""
+        """Rewrite a file with two text columns, and return the release."""
         folder = self.toy.model.project.folder
         run = f"{budget!r}-{workers}"
         source = folder / f"in-{run}.{ending}"
@@ -210,8 +213,8 @@ class Releasing:
         )
 
     def capped(self, documents: dict[str, Document], budget: float) -> tuple[Release, list[str]]:
-        """Make a release under a cap that the documents of a subject exceed together. Return the
-        release with a list of its faults.
+        """Make a release whose documents of one subject together exceed the subject's budget cap.
+        Return the release with a list of its faults.
         """
         model = self.toy.model
         cap = 1.5 * budget
@@ -234,11 +237,11 @@ class Releasing:
     def refused_or_streamed(
         self, documents: dict[str, Document], budget: float
     ) -> tuple[list[Release], list[str]]:
-        """Make two releases whose charges must not depend on their outputs: one that a judge
+        """Make two releases whose budget charges must not depend on their outputs: one that a hook
         refuses after the noise was drawn, and one that is written to standard output.
 
         Returns:
-            The two releases, and a list of faults in the time of their charges.
+            The two releases, and a list of faults in the time at which they were charged.
         """
         names = list(documents) * PER_SUBJECT
         folder = self.toy.model.project.folder
@@ -294,15 +297,15 @@ class Releasing:
 
 
 class _Refusal(ReleaseHooks):
-    """Hook that refuses every release after its output was written."""
+    """Release hook that refuses every release after its output was written."""
 
     def written(self, *_: Any) -> Any:
-        """Refuse the written output."""
+        """Raise the error that refuses the release, now that the output is written."""
         raise LexveilError("refused by the audit")
 
 
 class _Watch:
-    """Replacement for standard output that inspects the ledger when the first byte is written."""
+    """Replacement for standard output that reads the ledger when the first byte is written."""
 
     def __init__(self, toy: ToyProject) -> None:
         self.buffer = self
@@ -310,7 +313,7 @@ class _Watch:
         self.toy = toy
 
     def write(self, data: bytes) -> int:
-        """Discard the data."""
+        """Discard the data, and read the ledger at the first call."""
         if not self.state and data:
             with self.toy.open_ledger() as ledger:
                 self.state = summary(ledger, None).releases[0].state

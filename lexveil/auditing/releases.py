@@ -63,7 +63,7 @@ def audit_releases(
     error: float,
     rng: np.random.Generator,
 ) -> list[AuditFinding]:
-    """Release documents of a toy project in several ways, and compare each release with the
+    """Release documents of a toy project in several ways, and test each release against the
     expected results.
     """
     toy = make(folder, request.mechanism, request.strategy, policy, project, request.epsilon)
@@ -124,7 +124,7 @@ def audit_releases(
 def _releases(
     request: AuditRequest, releasing: Releasing, other: float, rng: np.random.Generator
 ) -> dict[str, Release]:
-    """Make the releases of the toy project and return them by name.
+    """Make the audited releases of the toy project and return them by name.
 
     Args:
         other: the ε of the release of a file.
@@ -176,8 +176,8 @@ def _releases(
 def _arranged(
     varied: dict[str, Document], same: dict[str, Document], n: int, rng: np.random.Generator
 ) -> list[str]:
-    """Return names of rows. Each batch begins with the documents of one repeated word; n rows of
-    each varied document follow in random order.
+    """Return the order of the documents, as a list with one name per row. Each batch begins with
+    the documents of one repeated word; n rows of each varied document follow in random order.
     """
     rows = [name for name in varied for _ in range(n)]
     rng.shuffle(rows)
@@ -189,7 +189,7 @@ def _arranged(
 
 
 def claims(release: Release, mode: str) -> list[str]:
-    """Return faults in the record's guarantee: a release must have a guarantee, an experiment must
+    """List faults in the record's guarantee: a release must have a guarantee, an experiment must
     have none.
     """
     claimed = release.record.guarantee.formula != "none"
@@ -199,8 +199,8 @@ def claims(release: Release, mode: str) -> list[str]:
 
 
 def composition(release: Release) -> list[str]:
-    """Return faults in the ε of a release: each ε_i, their sum in each document, and both figures
-    in the record.
+    """List faults in the ε of a release: the ε_i of each token, their sum in each document, and
+    both figures in the record.
     """
     wrong = []
     most = 0.0
@@ -237,7 +237,7 @@ def composition(release: Release) -> list[str]:
 
 
 def clear_words(release: Release) -> list[str]:
-    """Return faults for output words that neither belong to the mechanism nor are kept by the
+    """List output words that neither belong to the mechanism's vocabulary nor are kept by the
     policy.
     """
     wrong = []
@@ -257,7 +257,7 @@ def clear_words(release: Release) -> list[str]:
 
 
 def copies(release: Release) -> list[str]:
-    """Return faults in a consistent release, in which equal tokens of a document must have equal
+    """List faults in a consistent release, in which equal tokens of a document must have equal
     replacements.
     """
     wrong = []
@@ -272,7 +272,7 @@ def copies(release: Release) -> list[str]:
 
 
 def charges(releases: Sequence[Release], toy: ToyProject) -> list[str]:
-    """Return faults in the ledger: the charge of each subject must be the sum of ε_i in the token
+    """List faults in the ledger: the charge of each subject must be the sum of ε_i in the token
     logs of the subject's documents.
     """
     owed: dict[str, list[float]] = defaultdict(list)
@@ -310,10 +310,11 @@ def charges(releases: Sequence[Release], toy: ToyProject) -> list[str]:
 def distributions(
     release: Release, claim: Claim, error: float, rng: np.random.Generator
 ) -> FitResult:
-    """Compare every token of every document with the distribution of its word at its share of the
-    budget.
+    """Test whether the output of every token follows the claimed distribution at the token's share
+    of the budget.
 
-    For a mechanism in context, draws after different tokens are tested separately.
+    For a mechanism whose output depends on the token before, outputs after different tokens are
+    tested separately.
     """
     drawn: dict[DrawnKind, list[Ids]] = defaultdict(list)
     sampled: dict[int, list[Ids]] = defaultdict(list)
@@ -354,8 +355,8 @@ def distributions(
 
 
 def losses(release: Release, claim: Claim, confidence: float, epsilon: float) -> SampledResult:
-    """Bound the privacy loss between documents that differ in their first token, by comparing whole
-    outputs.
+    """Return a lower confidence bound on the privacy loss between documents that differ in their
+    first token, by comparing whole outputs.
     """
     heads = [name for name in release.documents if name.startswith("head")]
     fates = {name: release.fates(name) for name in heads}
@@ -386,15 +387,15 @@ def losses(release: Release, claim: Claim, confidence: float, epsilon: float) ->
 def reuse(
     releases: Sequence[Release], place: str, name: str, claim: Claim, error: float
 ) -> list[AuditFinding]:
-    """Check whether noise was used twice: no long sequence of outputs of one word may occur twice,
-    anywhere.
+    """Check whether random noise was used twice: no long sequence of outputs of one word may occur
+    twice, in one release or in several.
 
     Args:
         name: name of the document of one repeated word.
 
     Returns:
-        The finding of the check, and the test of neighbouring pairs for independence if the word is
-        replaced often enough for it.
+        The finding of the check. If the word is replaced often enough, also the test of
+            neighbouring outputs for independence.
     """
     whole = [
         (each, codes)
@@ -449,13 +450,13 @@ def reuse(
 
 
 def _equal(codes: Ids) -> float:
-    """Return the probability that two randomly drawn codes are equal."""
+    """Return the probability that two randomly drawn codes (word numbers of outputs) are equal."""
     return float(((np.bincount((codes + 1).ravel()) / codes.size) ** 2).sum())
 
 
 def _own(fate: TokenFate, claim: Claim) -> Callable[..., Floats]:
-    """Return a function that computes the claimed distribution of one token, given the token before
-    it.
+    """Return a function that computes the claimed output distribution of one token, given the
+    output token before it.
     """
     return (
         partial(claim.pmf, fate.number, fate.epsilon) if fate.action == "perturb" else claim.unknown
@@ -463,7 +464,8 @@ def _own(fate: TokenFate, claim: Claim) -> Callable[..., Floats]:
 
 
 def _after(token: int, codes: Ids, contexts: Ids) -> Ids:
-    """Return the outputs that follow ``token`` in a release of one word, in rows.
+    """Return the outputs that directly follow the output ``token`` in a release of one repeated
+    word, in rows.
 
     These outputs are independent of each other. The sequence of all outputs is not independent,
     because each output depends on the one before it.
@@ -475,8 +477,8 @@ def _after(token: int, codes: Ids, contexts: Ids) -> Ids:
 
 
 def _side_by_side(runs: Sequence[Ids]) -> dict[str, tuple[Ids, Ids]]:
-    """Return pairs of output sequences that must be independent, taken from releases of one word,
-    (rows, tokens) each.
+    """Return pairs of output sequences that must be independent, taken from releases of one
+    repeated word, (rows, tokens) each.
     """
     codes = max(runs, key=len)
     pairs = {

@@ -1,4 +1,4 @@
-"""Parameters of an audit request."""
+"""Options of an audit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONFIDENCE = 0.999
 
 
 class AuditRequest(Options):
-    """Request for an audit of one mechanism. The audit also tests a second epsilon, at which it has
+    """Options of the audit of one mechanism. The audit also tests a second epsilon, at which it has
     the most power.
     """
 

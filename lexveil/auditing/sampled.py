@@ -1,4 +1,5 @@
-"""Sampled audits: compare lower confidence bounds on the largest privacy loss with the claim.
+"""Sampled audits: compare lower confidence bounds on a mechanism's largest privacy loss with its
+claim.
 
 A sampled audit reports losses that are all below the true losses, with the stated confidence over
 all of its comparisons at once. So a mechanism that satisfies its claim is flagged with probability
@@ -27,7 +28,7 @@ POWERED = (0.5, 0.1, 0.01)  # probabilities of an event, for which the power is 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Comparison of two inputs a and b by the event that distinguishes a from b best.
+    """Comparison of two inputs a and b by the output event that distinguishes a from b best.
 
     Attributes:
         inputs: (a, b), numbers of inputs.
@@ -78,7 +79,7 @@ class SampledResult:
 
     @property
     def shown(self) -> str:
-        """The proven loss as a text in a table."""
+        """The proven privacy loss as the text of a table cell."""
         return f"> {self.audited:.4g}" if self.audited else "0"
 
     def as_dict(self) -> dict[str, object]:
@@ -93,8 +94,8 @@ def sampled_audit(
     confidence: float,
     comparisons: int = COMPARISONS,
 ) -> SampledResult:
-    """Choose the events that distinguish inputs best, then bound the losses that these events show
-    on fresh samples.
+    """Return lower confidence bounds on the privacy loss between pairs of inputs, from sampled
+    outputs. Half of the samples choose the events, and the other half bound the losses.
 
     A quarter of the samples orders the outputs by their likelihood ratio for every ordered pair of
     inputs. Another quarter chooses among the sets of the k first outputs and the single outputs;
@@ -149,8 +150,8 @@ def sampled_audit(
 
 
 def _counts(draws: Sequence[Ids], quarter: int) -> tuple[Ids, Ids]:
-    """Return how often each output was drawn for each input, (k, W), in the first quarter of the
-    samples, and the same for the second quarter.
+    """Return how often each output occurs for each input, (k, W), in the first quarter of the
+    samples, and the same counts for the second quarter.
     """
     width = 1 + max(int(codes[: 2 * quarter].max()) for codes in draws)
     first, second = (
@@ -161,7 +162,7 @@ def _counts(draws: Sequence[Ids], quarter: int) -> tuple[Ids, Ids]:
 
 
 def _ratio(bound: Comparison) -> float:
-    """Return the proven loss as a multiple of the claim."""
+    """Return the proven loss divided by the claimed loss."""
     if bound.allowed > 0:
         return bound.loss / bound.allowed
     return math.inf if bound.loss > 0 else -math.inf
@@ -175,8 +176,8 @@ def _claimed(allowed: Floats) -> npt.NDArray[np.bool_]:
 def _select(
     first: Ids, second: Ids, allowed: Floats, z: float, scale: float, comparisons: int
 ) -> tuple[list[tuple[int, int]], list[Ids]]:
-    """Select the ordered pairs with the largest promised loss relative to the claim, and the best
-    event of every input against every other.
+    """Select the ordered pairs of inputs with the largest estimated loss relative to the claim, and
+    the best event of every input against every other.
     """
     k = len(allowed)
     promise = np.full((k, k), -np.inf)
@@ -195,8 +196,8 @@ def _select(
 
 
 def _best_events(first: Ids, second: Ids, a: int, z: float, scale: float) -> tuple[Floats, Ids]:
-    """Return, for input a against every b, the loss bound that the best event promises, and the
-    code of this event.
+    """Return, for input a against every input b, the loss bound that the best event is estimated to
+    give, and the code of this event.
 
     The code c >= 0 denotes the set of the c + 1 outputs with the largest ratio; -1 - y denotes the
     single output y.
@@ -227,8 +228,8 @@ def _ranked(first: Ids, a: int) -> Ids:
 
 
 def _promised(mine: npt.NDArray[Any], theirs: npt.NDArray[Any], z: float) -> Floats:
-    """Approximate the loss bound quickly (score interval of Poisson counts). It serves to choose
-    events; the verdict does not use it.
+    """Return a quick approximation of the loss bound of each event (score interval of Poisson
+    counts). It serves to choose events; the verdict does not use it.
     """
     shift = z * z / 2
     low = mine + shift - z * np.sqrt(mine + shift / 2)
@@ -246,8 +247,8 @@ def _event(first: Ids, a: int, b: int, code: int) -> Flags:
 
 
 def _seen(codes: Ids, event: Flags) -> int:
-    """Count how often an event occurred. An output that did not occur in the samples for the choice
-    belongs to no event.
+    """Count how often an event occurred in the test samples. An output that did not occur in the
+    samples for the choice belongs to no event.
     """
     return int(event[codes[codes < len(event)]].sum())
 

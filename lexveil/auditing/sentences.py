@@ -1,9 +1,10 @@
-"""Audits of sentences of a bank, strategy S5, with the audit's own computation.
+"""Audits of strategy S5, which replaces texts by sentences of a sentence bank, with the audit's own
+computation.
 
-The audit computes the vectors of sentences and texts, the distances and the distribution of a draw
-itself, from the files of the bank and of the model, in float64 and one unit at a time. It computes
-from the request what a release must cost and state. It has three parts: the vectors, the mechanism
-over the bank, and whole releases with a ledger of their own.
+The audit computes the vectors of sentences and texts, the distances and the output distribution
+itself, from the files of the sentence bank and of the model, in float64 and one unit at a time.
+From the request it computes the costs of a release and the statements in its record. It has three
+parts: the vectors, the mechanism over the bank, and whole releases with a ledger of their own.
 """
 
 from __future__ import annotations
@@ -59,15 +60,16 @@ UNKNOWN = "zxqv"  # a word that no model knows
 
 @dataclass(frozen=True)
 class OwnSpace:
-    """The sentences, words and vectors of a bank and a model, which the audit reads from their
-    files itself.
+    """The sentences, words and vectors of a sentence bank and its model, as the audit itself reads
+    them from the files.
 
     Attributes:
         texts: the sentences.
         rows: the row of each token of the vocabulary.
         space: the words, without purposes.
         component: the direction that is removed from sums of word vectors.
-        axes: the weight, the scores and the deviation of each purpose.
+        axes: the weight, the scores and the deviation of each purpose, which is a public word
+            scale.
         vectors: (N, p) the vectors of the sentences in the bank.
     """
 
@@ -80,7 +82,7 @@ class OwnSpace:
 
     @classmethod
     def read(cls, folder: Path, model: Model) -> OwnSpace:
-        """Read the files of a bank and a model."""
+        """Read the files of a sentence bank and of the model that gives it vectors."""
         base = replace(model, purposes=())
         space = base.embedding("S3")
         texts = pq.read_table(folder / "sentences.parquet").column("text").to_pylist()
@@ -103,11 +105,11 @@ class OwnSpace:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The row number of each sentence in the bank."""
+        """The row number of each sentence in the sentence bank."""
         return {text: row for row, text in enumerate(self.texts)}
 
     def vector(self, tokens: Sequence[int]) -> Floats:
-        """Return the vector of one unit, computed from its tokens."""
+        """Return the vector of one text unit, computed from its tokens."""
         weights = own_weights(self.space)
         total = np.zeros(self.space.vectors.shape[1])
         known = [token for token in tokens if token >= 0]
@@ -123,12 +125,12 @@ class OwnSpace:
 
     @property
     def diameter(self) -> float:
-        """D, an upper bound on the distance of two units."""
+        """D, an upper bound on the distance between the vectors of any two units."""
         return 2 * math.sqrt(1 + sum(weight**2 for weight, _, _ in self.axes))
 
 
 def own_weights(space: WordSpace) -> Floats:
-    """Return (V,) the weights of words, 10^-3 / (10^-3 + frequency)."""
+    """Return (V,) the smooth inverse frequency weights of words, 10^-3 / (10^-3 + frequency)."""
     frequency = np.asarray(space.counts, dtype=np.float64) / float(np.sum(space.counts))
     weights: Floats = 1e-3 / (1e-3 + frequency)
     return weights
@@ -141,7 +143,7 @@ def _mean_score(tokens: Ids, weights: Floats, scores: Floats) -> float:
 
 
 def own_law(distances: Floats, epsilon: float, beta: float) -> Floats:
-    """Return the probability that each of N sentences is drawn, given their distances from the
+    """Return the output probability of each of N sentences, given their distances from the input
     unit.
     """
     n = len(distances)
@@ -154,7 +156,7 @@ def own_law(distances: Floats, epsilon: float, beta: float) -> Floats:
 
 @dataclass(frozen=True)
 class _SentenceAudit:
-    """The state that the parts of one audit of sentences share: the request, the model and the
+    """State that the parts of one audit of sentence outputs share: the request, the model and the
     engine.
     """
 
@@ -171,7 +173,7 @@ class _SentenceAudit:
 
     @property
     def components(self) -> Any:
-        """The components with which the engine draws sentences."""
+        """The components with which the rewriting engine draws sentences."""
         worker = self.engine.worker()
         assert isinstance(worker, SentenceWorker)
         assert worker.sentences is not None
@@ -185,8 +187,8 @@ class _SentenceAudit:
 
     @cached_property
     def own_noise(self) -> OwnNoise | None:
-        """The audit's own noise distribution for a mechanism that adds noise to vectors; None for a
-        mechanism with a closed form.
+        """The audit's own reference implementation of the noise, for a mechanism that adds noise to
+        vectors; its value is None for a mechanism with a closed form.
         """
         if self.mechanism.has_closed_form():
             return None
@@ -198,8 +200,9 @@ class _SentenceAudit:
         return replace(self, request=self.request.model_copy(update={"epsilon": epsilon}))
 
     def with_power(self) -> float:
-        """Return the smallest ε (the requested one times a power of two) at which draws have enough
-        power: a sentence of the bank is drawn for itself so often that a test detects a wrong ε.
+        """Return the smallest ε (the requested one times a power of two) at which the audit has
+        enough power: a sentence of the bank is then its own output so often that a test detects a
+        wrong ε.
         """
         assert self.own_noise is not None
         query = self.queries()[0]
@@ -211,8 +214,8 @@ class _SentenceAudit:
         return epsilon
 
     def sample(self) -> list[str]:
-        """Return test texts: one sentence of the bank, several sentences, and a text without any
-        known word.
+        """Return the test texts: one sentence of the sentence bank, several sentences, and a text
+        without any known word.
         """
         rng = np.random.default_rng(self.model.params.seed)
         chosen = rng.choice(len(self.own.texts), size=2 * QUERIES, replace=False).tolist()
@@ -223,7 +226,7 @@ class _SentenceAudit:
         return [*single, *joined, UNKNOWN]
 
     def tokens(self, text: str) -> list[int]:
-        """Return the tokens of a text, cut greedily (CLMLDP, Algorithm 1)."""
+        """Return the tokens of a text, segmented greedily (CLMLDP, Algorithm 1)."""
         findings = []
         for words in cut_sentences(text, self.model.language):
             at = 0
@@ -237,7 +240,7 @@ class _SentenceAudit:
         return len(words) == size and "_".join(words) in self.own.rows
 
     def embedded(self, texts: Sequence[str]) -> Vectors:
-        """Return the vectors of texts as the code of a release computes them."""
+        """Return the vectors of texts as the release code computes them."""
         from lexveil.core.text.encode import encode
         from lexveil.release.engine.sentences import cut
 
@@ -246,7 +249,7 @@ class _SentenceAudit:
         return vectors
 
     def vectors(self) -> AuditFinding:
-        """Check the vectors of texts and the vectors of the bank against vectors that the audit
+        """Check the vectors of texts and of the sentence bank against vectors that the audit
         computes itself.
         """
         texts = self.sample()
@@ -267,17 +270,17 @@ class _SentenceAudit:
         return AuditFinding.fact("bank: texts and sentences", "vectors", wrong, right)
 
     def queries(self) -> Vectors:
-        """Return the vectors of the sample, on which the mechanism is audited."""
+        """Return the vectors of the test texts on which the mechanism is audited."""
         return self.embedded(self.sample())
 
     def distances(self, query: Vectors) -> Floats:
-        """Return the distances to all sentences of the bank, in float64."""
+        """Return the distances of a vector to all sentences of the sentence bank, in float64."""
         difference = self.mechanism.vectors.astype(np.float64) - query.astype(np.float64)
         distances: Floats = np.sqrt((difference**2).sum(axis=1))
         return distances
 
     def exact(self) -> AuditFinding:
-        """Compare the closed form with ε·d for all pairs of units."""
+        """Compare the privacy losses by the closed form with ε·d, for all pairs of units."""
         queries = self.queries()
         epsilon = self.request.epsilon
         mechanism = self.mechanism
@@ -297,8 +300,8 @@ class _SentenceAudit:
         return AuditFinding.of(f"bank: {len(queries)} texts, all sentences", evidence)
 
     def claimed(self, name: str, query: Vectors, rows: Ids) -> ClaimedDraws:
-        """Return the draws of a mechanism for one unit, with the claimed distribution of the
-        draws.
+        """Return the outputs of a mechanism for one unit, with the distribution that is claimed for
+        them.
         """
         distances = self.distances(query)
         epsilon = self.request.epsilon
@@ -323,7 +326,9 @@ class _SentenceAudit:
         return counts / OWN_DRAWS
 
     def noisy(self) -> list[AuditFinding]:
-        """Audit the noise of a mechanism, and the sentence that it chooses for a noisy vector."""
+        """Audit a mechanism that adds noise: the noise itself, and the sentence that the mechanism
+        chooses for a noisy vector.
+        """
         own = self.own_noise
         assert own is not None
         epsilon = np.full(self.request.samples, self.request.epsilon)
@@ -350,13 +355,15 @@ class _SentenceAudit:
         ]
 
     def generator(self, name: str) -> np.random.Generator:
-        """Return a generator of noise for the mode of the audit: release or experiment."""
+        """Return a random generator for the audit's mode: operating-system entropy for a release, a
+        seed for an experiment.
+        """
         if self.request.mode == "release":
             return release_generator()
         return stream(self.model.params.seed, "audit", "sentences", name)
 
     def drawn(self) -> AuditFinding:
-        """Compare draws of the mechanism with the claimed distribution."""
+        """Test whether sampled outputs of the mechanism follow the claimed distribution."""
         queries = self.queries()
         queries = queries[np.linspace(0, len(queries) - 1, DRAWN).astype(int)]
         n = self.request.samples
@@ -423,8 +430,8 @@ class _SentenceAudit:
         return privatize(rows, request, model, subjects=subjects if is_release else None)
 
     def read(self, text: str) -> list[int] | None:
-        """Return an output as rows of the bank; None if the output is not a sequence of the bank's
-        sentences.
+        """Return an output text as row numbers of the sentence bank. The result is None if the text
+        is not a sequence of the bank's sentences.
         """
         places = self.own.places
         rows_of_text: dict[int, list[int]] = {0: []}
@@ -439,8 +446,8 @@ class _SentenceAudit:
     def _wrong(
         self, release: Privatized, outputs: Sequence[list[int] | None], costs: Sequence[int]
     ) -> list[str]:
-        """List the faults of a run: in its sentences, in the ε of the token log, in the charges and
-        in the record.
+        """List the faults of a release: in its sentences, in the ε of the token log, in the charges
+        and in the record.
         """
         epsilon = self.request.epsilon
         wrong = list[str]()
@@ -473,7 +480,9 @@ class _SentenceAudit:
     def _fitted(
         self, place: str, texts: Sequence[str], outputs: Sequence[Any], per_text: Sequence[int]
     ) -> list[AuditFinding]:
-        """Compare the sentences of releases with the claimed distribution, and with each other."""
+        """Test whether the sentences of releases follow the claimed distribution and are
+        independent of each other.
+        """
         samples = []
         for number, text in enumerate(texts):
             rows = np.array(outputs[number::RELEASED]).reshape(-1, per_text[number])
@@ -498,7 +507,7 @@ class _SentenceAudit:
 def audit_sentences(
     request: AuditRequest, model: Model, told: Callable[[str], object] = print
 ) -> AuditResult:
-    """Audit draws from a bank of sentences at one ε.
+    """Audit the mechanism that draws sentences from a sentence bank, at one ε.
 
     Args:
         told: called with a message when a part begins.

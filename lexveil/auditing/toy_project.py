@@ -1,5 +1,5 @@
-"""A small project in a temporary folder with the words of a toy space. Its releases are audited
-from end to end.
+"""A small project in a temporary folder with an invented vocabulary. Its releases are audited from
+end to end.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Document = tuple[Tokens, ...]  # the tokens of each column
 
 @dataclass(frozen=True, slots=True)
 class TokenFate:
-    """The action that a release must take on one token, and the epsilon that it must spend on the
+    """Action that a release must take on one token, and the epsilon that it must spend on the
     token.
 
     Attributes:
@@ -75,14 +75,14 @@ class TokenFate:
 
 @dataclass(frozen=True)
 class ToyProject:
-    """The toy project, and the facts that the audit knows about it independently of the library's
-    code.
+    """The toy project, and its facts as the audit knows them independently of the library's code.
 
     Attributes:
         tokens: the tokens of the mechanism, in the order of their numbers.
         cap: the largest ε of a token, as a multiple of base ε; infinite if there is no cap.
         shares: the shares of the budget of some tokens; all other tokens have the share 1.
-        crowd: the words of the crowd (``toy_spaces.crowd``); empty if the project has none.
+        crowd: the words of the crowd, which is a cluster of very similar words
+            (``toy_spaces.crowd``); empty if the project has none.
     """
 
     model: Model
@@ -101,13 +101,14 @@ class ToyProject:
 
     @cached_property
     def beginnings(self) -> frozenset[str]:
-        """The words with which collocations begin."""
+        """The words with which multi-word collocations begin."""
         return frozenset(token.split("_")[0] for token in self.tokens if "_" in token)
 
     @cached_property
     def instead(self) -> Ids:
-        """(W,) the number of the word that is written for each drawn word. For a screened word this
-        is the nearest word that is not screened; for any other word the word itself.
+        """(W,) the number of the word that is written when a word is drawn. For a screened word,
+        which must not be written, this is the nearest word that is not screened; for any other word
+        the word itself.
         """
         every = np.arange(len(self.tokens))
         parts = [{*token.split("_")} for token in self.tokens]
@@ -118,7 +119,7 @@ class ToyProject:
 
     @property
     def joined(self) -> bool:
-        """Whether collocations are tokens."""
+        """Whether multi-word collocations are single tokens."""
         return SEGMENTATION_OF[self.strategy] != "word"
 
     def open_ledger(self) -> Ledger:
@@ -128,12 +129,12 @@ class ToyProject:
         )
 
     def written(self, tokens: Tokens) -> str:
-        """Return a text that consists of these tokens."""
+        """Return a text that consists of the given tokens."""
         return re.sub(r" ([.,])", r"\1", " ".join(tokens).replace("_", " "))
 
     def cut(self, tokens: Tokens) -> Tokens:
-        """Return the normal forms of the tokens into which the strategy cuts the text of these
-        tokens.
+        """Return the normal forms of the tokens into which the strategy segments the text of the
+        given tokens.
         """
         lower = [token.lower() for token in tokens]
         return (
@@ -143,7 +144,9 @@ class ToyProject:
         )
 
     def read(self, text: str | None) -> tuple[int, ...]:
-        """Return an output as numbers of tokens; -1 for a token that the mechanism cannot write."""
+        """Return an output text as word numbers; the number is -1 for a token that the mechanism
+        cannot write.
+        """
         words = re.findall(r"[a-z]+|[0-9]+|[.,]", (text or "").lower())
         number = self.number
         numbers = list[int]()
@@ -156,8 +159,8 @@ class ToyProject:
         return tuple(numbers)
 
     def fates(self, document: Sequence[Tokens], budget: float, consistent: bool) -> list[TokenFate]:
-        """Return the actions that a release must take on the tokens of a document. Its columns
-        follow one after the other.
+        """Return the action that a release must take on each token of a document. The columns of
+        the document follow one after the other.
         """
         number = self.number
         cut = [(at, token) for at, column in enumerate(document) for token in self.cut(column)]
@@ -200,7 +203,7 @@ class ToyProject:
 
 
 class ToyWords(NamedTuple):
-    """The words of a toy project, and their positions (W, 2) in units of 1/ε."""
+    """The words of a toy project, with their positions in the plane, (W, 2), in units of 1/ε."""
 
     words: list[str]
     places: Floats
@@ -213,13 +216,14 @@ UNLISTED_AT = [1.0, -1.6]
 
 
 def toy_words(*, has_pairs: bool, has_shares: bool, n_crowd: int) -> ToyWords:
-    """Return the words of a toy project. They are about half a unit of 1/ε apart, except for one
-    word that is far from all others.
+    """Return the words of a toy project with their positions. They are about half a unit of 1/ε
+    apart, except for one word that is far from all others.
 
     Args:
         has_pairs: whether collocations are words.
         has_shares: whether some words belong to classes with their own share of the budget.
-        n_crowd: number of words of a crowd; with a crowd, there are also screened words.
+        n_crowd: number of words of a crowd, which is a cluster of very similar words; with a crowd,
+            there are also screened words.
     """
     collocated = [PAIR, TRIPLE] if has_pairs else ["north", "sea"]
     shared = MORE if has_shares else ()
@@ -248,12 +252,12 @@ def make(
     epsilon: float,
     n_crowd: int = 0,
 ) -> ToyProject:
-    """Write a toy project.
+    """Write the files of a toy project to a folder.
 
     Args:
         project: another project, from which parameters and settings are taken.
-        n_crowd: number of words of an additional crowd; with a crowd, there are also screened
-            words.
+        n_crowd: number of words of an additional crowd, which is a cluster of very similar words;
+            with a crowd, there are also screened words.
     """
     segmentation = SEGMENTATION_OF[strategy]
     params = project.params
@@ -303,7 +307,7 @@ def make(
 
 
 def _configuration(folder: Path, configuration: Configuration) -> Configuration:
-    """Return the settings of another project, changed to the settings of a toy project."""
+    """Adapt the settings of another project to a toy project."""
     shares = configuration.release.shares
     release: dict[str, object] = {"average_words": float(WORDS_PER_TEXT), "max_token_epsilon": None}
     if shares.listed != 1.0:
@@ -319,7 +323,9 @@ def _configuration(folder: Path, configuration: Configuration) -> Configuration:
 
 
 def _shares(shares: ShareParams, words: Sequence[str]) -> dict[str, float]:
-    """Return the share of the budget of each word that belongs to a class."""
+    """Return the share of the budget of each word that belongs to a class with a share of its
+    own.
+    """
     listed = {word for word in words if set(LISTED) & {word, *word.split("_")}}
     classes = (
         ({"the", "and"}, shares.stopwords),
@@ -340,8 +346,8 @@ def _write_collocations(folder: Path) -> None:
 
 
 def documents(joined: bool, sampled: bool, *, shared: bool = False) -> dict[str, Document]:
-    """Return the documents of one column, by name. Documents named ``head …`` differ only in their
-    first token.
+    """Return test documents of one text column, by name. Documents named ``head …`` differ only in
+    their first token.
 
     Args:
         shared: whether some words belong to classes with their own share of the budget.

@@ -1,11 +1,12 @@
-"""Toy spaces: invented vectors, lists and counts of words, on which a mechanism is audited alone.
+"""Toy vocabularies: invented vectors, lists and counts of words, on which a mechanism is audited
+alone.
 
-One space is a plane with a far word, in which vectors have a preferred direction. One is a line.
-One has so many words that truncation and lists matter. Toy spaces are not projects: no files are
-written, and there are no texts, budgets or ledgers. A toy project (``toy_project``) has the words
-of the plane in its files, for faults that only a whole release shows. Both are necessary. For
-example, only the toy spaces reveal with few samples that a covariance is computed from a batch, and
-only releases have budgets, charges and written texts.
+One vocabulary is a plane with a far word, in which vectors have a preferred direction. One is a
+line. One has so many words that truncation and lists matter. Toy vocabularies are not projects: no
+files are written, and there are no texts, budgets or ledgers. A toy project (``toy_project``) has
+the words of the plane in its files, for faults that only a whole release shows. Both are necessary.
+For example, only the toy vocabularies reveal with few samples that a covariance is computed from a
+batch, and only releases have budgets, charges and written texts.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ FAR = 60.0  # distance of a far word in units of 1/ε, beyond TEM's γ (30 units
 
 @dataclass(frozen=True, slots=True)
 class Toy:
-    """A space, and the words for which outputs are drawn.
+    """A toy vocabulary, and the words for which outputs are drawn.
 
     Attributes:
-        contexts: the tokens before the words, if the output depends on the token before: -1 for
-            none, and one token.
-        losses: whether the audit computes bounds on the loss, which requires few words.
+        contexts: if the output depends on the output token before it, the values of that token: -1
+            for none, and one token.
+        losses: whether the audit computes bounds on the privacy loss, which requires few words.
     """
 
     name: str
@@ -70,9 +71,9 @@ class Toy:
 
 
 class ToyPieces:
-    """An invented language model, in which the next piece depends only on the piece before it.
+    """Invented language model, in which the next word piece depends only on the piece before it.
 
-    So the probabilities of a word depend only on the token written just before, as with bigrams.
+    So the probabilities of a word depend only on the output token just before, as with bigrams.
     Words have one or two pieces.
     """
 
@@ -83,7 +84,7 @@ class ToyPieces:
         self._last: Ids = np.empty((0, 0), dtype=np.int64)
 
     def pieces(self, tokens: Sequence[Sequence[str]]) -> list[list[int]]:
-        """Return the pieces of each token, as in ``PieceModel``."""
+        """Return the word pieces of each token, as in ``PieceModel``."""
         hashed = [
             -1 if words[-1] in UNLISTED else zlib.crc32(" ".join(words).encode())
             for words in tokens
@@ -95,13 +96,13 @@ class ToyPieces:
         ]
 
     def begin(self, n_texts: int, n_beams: int) -> ToyPieces:
-        """Return the initial states of some texts, as in ``PieceModel``."""
+        """Return the initial beam states of some texts, as in ``PieceModel``."""
         begun = ToyPieces()
         begun._last = np.full((n_texts, n_beams), PIECES - 1)
         return begun
 
     def read(self, pieces: Ids, is_read: Flags) -> None:
-        """Read the next piece in some beams, as in ``BeamStates``."""
+        """Append the next word piece to some beams, as in ``BeamStates``."""
         self._last = np.where(is_read, pieces, self._last)
 
     def fork(self, text: int, parents: Ids) -> None:
@@ -109,17 +110,17 @@ class ToyPieces:
         self._last[text] = self._last[text, parents]
 
     def only(self, texts: Ids) -> None:
-        """Keep the states of some texts, as in ``BeamStates``."""
+        """Discard the states of all texts except the given ones, as in ``BeamStates``."""
         self._last = self._last[texts]
 
     def next_pieces(self, texts: Ids, among: Ids | None = None) -> Floats:
-        """Return the probabilities of the next pieces, as in ``BeamStates``."""
+        """Return the probabilities of the next word pieces, as in ``BeamStates``."""
         next_pieces: Floats = self._after[self._last[texts]]
         return next_pieces if among is None else next_pieces[..., among]
 
 
 def places_of(shape: str) -> Floats:
-    """Return the positions of a toy's words, (W, p), in units of 1/ε."""
+    """Return the positions of the words of a toy vocabulary, (W, p), in units of 1/ε."""
     if shape == "line":
         return STEP * np.cumsum([0.0, 1.0, 1.07, 2.0, 1.4, 1.13, 1.6, 1.21])[:, None]
     if shape == "plane":  # five times as wide as high, and one word far from all others
@@ -142,9 +143,11 @@ def places_of(shape: str) -> Floats:
 
 
 def crowd(size: int) -> tuple[list[str], Floats]:
-    """Return the words of a crowd: words of 6 to 18 letters with their positions (size, 2) in units
-    of 1/ε. The words lie within a quarter of a unit of each other and far from all other words. So
-    each of them is replaced by any other of them, and hardly ever by itself.
+    """Return the words of a crowd, which is a cluster of very similar words of 6 to 18 letters,
+    with their positions (size, 2) in units of 1/ε.
+
+    The words lie within a quarter of a unit of each other and far from all other words. So a
+    mechanism replaces each of them by any other of them, and hardly ever by itself.
     """
     words = []
     for at in range(size):
@@ -158,8 +161,8 @@ def crowd(size: int) -> tuple[list[str], Floats]:
 
 
 def list_orders(places: Floats, n_lists: int) -> npt.NDArray[np.int32]:
-    """Return orders of the words, (n_lists, W): first by the first coordinate, then by falling last
-    coordinate, then random orders.
+    """Return orderings of the words, (n_lists, W): first by the first coordinate, then by falling
+    last coordinate, then random orders.
     """
     orders = [np.argsort(places[:, 0], kind="stable"), np.argsort(-places[:, -1], kind="stable")]
     draw = np.random.default_rng(7)
@@ -168,14 +171,14 @@ def list_orders(places: Floats, n_lists: int) -> npt.NDArray[np.int32]:
 
 
 def public_counts(n_words: Ids, tokens: Sequence[str] | None = None) -> PublicCounts:
-    """Return invented counts. The words have falling frequencies, and each word is followed by
-    itself and by a few words with higher numbers. The counts are so low that about half of the
-    probability after a token comes from the frequency of words.
+    """Return invented corpus counts of words and bigrams. The words have falling frequencies, and
+    each word is followed by itself and by a few words with higher numbers. The counts are so low
+    that about half of the probability after a token comes from the frequency of words.
 
     Args:
         n_words: (W,) number of words in each token.
-        tokens: the tokens that the invented language model reads; None for the numbers of the
-            words.
+        tokens: the tokens that the invented language model reads; None means that the tokens are
+            the numbers of the words.
     """
     w = len(n_words)
     first = np.repeat(np.arange(w), len(FOLLOWING))
@@ -190,7 +193,9 @@ def public_counts(n_words: Ids, tokens: Sequence[str] | None = None) -> PublicCo
 
 
 def toy(shape: str, epsilon: float, n_lists: int) -> Toy:
-    """Return one toy vocabulary for a claim of ε. Its vectors are exact in float32."""
+    """Return the toy vocabulary of one shape, scaled for a claim of ε. Its vectors are exact in
+    float32.
+    """
     places = places_of(shape) / epsilon
     vectors = places.astype(np.float32).astype(np.float64)
     w = len(vectors)
@@ -203,8 +208,8 @@ def toy(shape: str, epsilon: float, n_lists: int) -> Toy:
 
 
 def likeliest(claim: Claim, word: int, mass: Floats) -> Ids:
-    """Return words by falling ``mass`` (W,); words of equal mass are ordered by rising distance
-    from ``word``.
+    """Return the words ordered by falling ``mass`` (W,); words of equal mass are ordered by rising
+    distance from ``word``.
     """
     gap = claim.distances(np.array([word]), np.arange(claim.space.size))[0]
     return np.lexsort((gap, -mass)).astype(np.int64)

@@ -1,16 +1,17 @@
-"""Audit of the whole path: the texts that releases wrote are compared with the claimed
+"""End-to-end audit of output texts: the texts that releases wrote are compared with the claimed
 distribution, token by token.
 
-So the audit covers everything between a draw and the written byte. Texts with all kinds of tokens
-go through releases of a toy project. Every written word is compared with the distribution that the
-audit itself computes from its source word, its ε, and the text written before it. A word of the
-crowd is replaced by any of a thousand other words, so that unchanged words are conspicuous.
+So the audit covers everything between a random draw and the written byte. Texts with all kinds of
+tokens go through releases of a toy project. Every written word is compared with the distribution
+that the audit itself computes from its source word, its ε, and the output text before it. A crowd
+is a cluster of a thousand similar words: each is replaced by any other, so that unchanged words are
+conspicuous.
 
 Each written word gets a score: the probability, under the claimed distribution, of all words that
-are nearer to its source word (or, for the second score, fit the last word before it better). If the
-claim holds, scores are uniform and independent, whatever the words are. So the tokens of all texts,
-and of any group of them, can be tested together. For mechanisms whose distribution has no closed
-form, scores are compared with scores of draws that the audit makes itself.
+are nearer to its source word (or, for the second score, fit the last output word before it better).
+If the claim holds, scores are uniform and independent, whatever the words are. So the tokens of all
+texts, and of any group of them, can be tested together. For mechanisms whose distribution has no
+closed form, scores are compared with scores of draws that the audit makes itself.
 """
 
 from __future__ import annotations
@@ -72,14 +73,14 @@ FEW = "few at a time"
 
 
 class WrittenToken(NamedTuple):
-    """A written token that was drawn.
+    """A randomly drawn token of an output text.
 
     Attributes:
         code: number of the written word; before: number of the token before it in its column, -1 if
-            there is none, or if it is not a word of the mechanism; last: number of the last written
-            word before it in any text, -1 if there is none.
-        fate: the fate of the source token.
-        screens: whether words are screened.
+            there is no such token, or if it is not a word of the mechanism; last: number of the
+            last written word before it in any text, -1 if there is no such word.
+        fate: the action that the release must take on the source token.
+        screens: whether certain words are screened, which means never written.
         groups: names of the groups to which the token belongs.
     """
 
@@ -99,8 +100,8 @@ def audit_written_texts(
     error: float,
     rng: np.random.Generator,
 ) -> list[AuditFinding]:
-    """Release texts with tokens of all kinds in several ways, and compare the written tokens with
-    the expected distribution.
+    """Release texts with tokens of all kinds in several ways, and test whether the written tokens
+    follow the expected distribution.
     """
     name = request.mechanism
     strategy = request.strategy
@@ -130,10 +131,12 @@ def audit_written_texts(
 def _releases(
     releasing: Releasing, epsilon: float, n_tokens: int, rng: np.random.Generator
 ) -> dict[str, Release]:
-    """Make releases of texts and return them by name: a release in memory, a release in which equal
-    tokens get the same replacement, a release of a file, a release of long texts without a screen,
-    and releases of so few texts that not all words of the vocabulary are written. The releases have
-    different budgets, so that the noise of experiments differs between them.
+    """Make releases of texts and return them by name.
+
+    There are a release in memory, a release in which equal tokens get the same replacement, a
+    release of a file, a release of long texts without a word screen, and releases of so few texts
+    that not all words of the vocabulary are written. The releases have different budgets, so that
+    the noise of experiments differs between them.
     """
     toy = releasing.toy
     size = epsilon * TOKENS_OF_A_BLOCK
@@ -165,8 +168,8 @@ def _releases(
 
 
 def _text(toy: ToyProject, blocks: int, rng: np.random.Generator) -> Tokens:
-    """Return a text of ``blocks`` blocks. A block contains tokens of all kinds in any order; no
-    mark follows another mark.
+    """Return a test text of ``blocks`` blocks. A block contains tokens of all kinds in any order;
+    no punctuation mark follows another.
 
     All blocks have the same number of tokens of each kind, so that ε differs little from text to
     text.
@@ -196,7 +199,7 @@ def _in_capitals(token: str, chance: float) -> str:
 
 
 def _tokens(way: str, release: Release) -> Iterator[WrittenToken]:
-    """Yield the drawn tokens of the texts in which no token is missing."""
+    """Yield the randomly drawn output tokens of the texts in which no token is missing."""
     toy = release.toy
     last = -1
     kind = cache(partial(_kind, toy=toy, crowd=frozenset(toy.crowd)))
@@ -246,7 +249,7 @@ def _tokens(way: str, release: Release) -> Iterator[WrittenToken]:
 
 
 def _kind(part: str, toy: ToyProject, crowd: frozenset[str]) -> str:
-    """Return the kind of a source token; an empty text represents no token."""
+    """Return the kind of a source token; return an empty text if ``part`` represents no token."""
     kinds = {"": "nothing", ".": "a mark", "the": "a stop word", "and": "an unknown stop word"}
     if part in kinds:
         return kinds[part]
@@ -260,8 +263,8 @@ def _kind(part: str, toy: ToyProject, crowd: frozenset[str]) -> str:
 
 
 class Law:
-    """The expected distribution of the written token for each source token, according to the claim
-    and the screen.
+    """Expected distribution of the output token for each source token, according to the claim and
+    the word screen.
     """
 
     def __init__(self, claim: Claim, instead: Ids, tokens: Sequence[WrittenToken]) -> None:
@@ -282,8 +285,8 @@ class Law:
         np.put_along_axis(self._suits, suits, every, axis=1)
 
     def suits(self, rows: Ids) -> npt.NDArray[np.int32]:
-        """Return (n, W) ranks of the words by their probability after the last word before each
-        token, most probable last.
+        """Return (n, W) ranks of the words by their probability after the last output word before
+        each token, most probable last.
         """
         suits: npt.NDArray[np.int32] = self._suits[self._last[rows]]
         return suits
@@ -302,7 +305,12 @@ class Law:
         return rank
 
     def mass(self, fate: TokenFate, rows: Ids, *, screens: bool) -> npt.NDArray[np.float32]:
-        """Return (n, W) the probability Pr[y] of each written word y for tokens of one fate."""
+        """Return (n, W) the probability of each output word, for tokens with the same required
+        action and source word.
+
+        Args:
+            screens: whether certain words are screened, which means never written.
+        """
         own = self.claim.unknown()
         if fate.action == "perturb":
             own = self.claim.pmf(fate.number, fate.epsilon)
@@ -314,7 +322,9 @@ class Law:
         return mass
 
     def draw(self, fate: TokenFate, n: int, rng: np.random.Generator, *, screens: bool) -> Ids:
-        """Draw n words for a token of this fate, independently of the engine."""
+        """Draw n output words for a token with this required action, independently of the rewriting
+        engine.
+        """
         drawn = rng.integers(self.claim.space.size, size=n)
         if fate.action == "perturb":
             drawn = self.claim.draw(fate.number, fate.epsilon, n, rng)
@@ -323,10 +333,11 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Scores of n tokens.
+    """Test scores of n output tokens.
 
     Attributes:
-        near, suits: (n,) scores from 0 to 1, for the two orders of words.
+        near, suits: (n,) scores from 0 to 1, for the two orders of words: by distance to the source
+            word, and by fit to the output word before.
         own: (n, OWN) scores of the audit's own draws, which replace the uniform distribution.
         stays: (n,) probability that the source word is written.
         impossible: tokens with a written word that has the probability 0.
@@ -340,8 +351,8 @@ class Scores:
 
 
 def _scores(tokens: Sequence[WrittenToken], law: Law, rng: np.random.Generator) -> Scores:
-    """Return the scores of all tokens. Tokens with the same fate and screen are processed
-    together.
+    """Return the test scores of all output tokens. Tokens with the same required action and word
+    screen are processed together.
     """
     alike: dict[tuple[str, int, float, bool], list[int]] = defaultdict(list)
     for row, token in enumerate(tokens):
@@ -373,8 +384,9 @@ def _score(
     codes: Ids,
     rng: np.random.Generator,
 ) -> None:
-    """Compute the scores of tokens with one fate: the mass of the words before the written word,
-    plus a uniform part of the written word's own mass.
+    """Write the test scores of tokens with the same required action: the probability of the words
+    that precede the written word in the order, plus a uniform part of the written word's own
+    probability.
     """
     mass = law.mass(token.fate, rows, screens=token.screens)
     own = np.take_along_axis(mass, codes[:, None], axis=1)
@@ -396,7 +408,8 @@ def written_audit(
     error: float,
     rng: np.random.Generator,
 ) -> FitResult:
-    """Test the scores of all tokens, of each group, and of each intersection of two groups.
+    """Test whether the scores of output tokens are distributed as claimed, for all tokens, for each
+    group, and for each intersection of two groups.
 
     Args:
         error: the probability of a false alarm.
@@ -445,8 +458,9 @@ def written_audit(
 
 
 def _strata(tokens: Sequence[WrittenToken]) -> tuple[list[str], list[Ids]]:
-    """Return names and tokens of the sets to test: tokens of the crowd, all tokens, and each group
-    and intersection of two groups with at least ``LEAST_TOKENS`` tokens.
+    """Return the names and token numbers of the sets to test: tokens of the crowd (a cluster of
+    similar words), all tokens, and each group and intersection of two groups with at least
+    ``LEAST_TOKENS`` tokens.
     """
     groups = sorted(frozenset[str]().union(*(token.groups for token in tokens)))
     member = np.array([[group in token.groups for group in groups] for token in tokens])
@@ -468,8 +482,8 @@ def _at_most(bins: Ids) -> Ids:
 
 
 def _power(stays: Floats, shares: Floats, each: float, reference: int) -> float | None:
-    """Return the smallest share of copies among n tokens that the test detects with probability
-    ``POWER``; None if it detects no share of ``COPIED``.
+    """Return the smallest share of tokens copied from the source that the test detects with
+    probability ``POWER``; return None if it detects no share of ``COPIED``.
 
     Args:
         stays: (n,) probability that the source word is written if nothing is copied.

@@ -1,3 +1,3 @@
-"""Errors, types, paths and processes: the lowest layer of the library, which does not handle
+"""Lowest layer of the library: errors, types, paths and processes. No module of this layer handles
 texts.
 """

@@ -1,4 +1,6 @@
-"""Hide slow, optional dependencies of other libraries that Lexveil does not need."""
+"""Prevent the import of slow optional dependencies of other libraries if Lexveil does not need
+them.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +25,24 @@ _process: list[str] = []  # not empty once this process is declared Lexveil's ow
 
 
 def take_process() -> None:
-    """Declare that this process belongs to Lexveil, as the processes of the command line, of stages
-    and of workers do. Modules may then be hidden in this process; in a process of another program,
-    hiding them would change that program.
+    """Declare that this process was started by Lexveil, so that modules may be hidden in it.
+
+    The processes of the command line, of stages and of workers call this function. In a process of
+    another program, hidden modules would change that program's behaviour.
     """
     _process.append("lexveil")
 
 
 def is_own_process() -> bool:
-    """Return whether this process is Lexveil's own."""
+    """Return whether this process was started by Lexveil and is not the process of another
+    program.
+    """
     return bool(_process)
 
 
 @contextmanager
 def absent(name: str, *, for_good: bool = False) -> Iterator[None]:
-    """Hide a module from importers, unless it was imported before.
+    """Make the import of a module fail within the block, unless the module was imported before.
 
     Args:
         name: full name of the module; importing it raises ``ModuleNotFoundError``.

@@ -1,5 +1,5 @@
-"""Decorator for functions that numba compiles. Their cache is renewed when any code that they use
-changes.
+"""Decorator for functions that numba compiles, whose disk cache is renewed when any code that they
+use changes.
 
 Numba compiles a function again when the file of the function changes. But the compiled code also
 contains functions and constants of other files: if only those change, for example by a `git pull`

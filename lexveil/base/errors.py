@@ -24,7 +24,9 @@ ADVICE = {
 
 
 def advised(message: str) -> str:
-    """Add advice to a message about a disk error; return any other message unchanged."""
+    """Return the message of a disk error with advice appended; return any other message
+    unchanged.
+    """
     for number, advice in ADVICE.items():
         if os.strerror(number) in message:
             return f"{message}; {advice}, and run again: the run continues after the finished parts"
@@ -53,38 +55,38 @@ class LexveilError(Exception):
     exit_code = 1
 
     def __str__(self) -> str:
-        """Return the message for callers from Python."""
+        """Return the message with the field names of the Python API."""
         return self.told(str)
 
     @property
     def message(self) -> str:
-        """The message with marked field names, for insertion into the message of another error."""
+        """The message in which field names are still marked, to be inserted into the message of
+        another error.
+        """
         return super().__str__()
 
     def told(self, name: Callable[[str], str]) -> str:
-        """Return the message, in which ``name(field)`` gives the name of each field of a
-        request.
-        """
+        """Return the message, with each field of a request named as ``name(field)`` returns."""
         return re.sub(f"{_OPEN}(.*?){_CLOSE}", lambda match: name(match[1]), self.message)
 
 
 class RequestError(LexveilError):
-    """The request is wrong, for example a missing file, a wrong column, or a parameter out of
-    range.
+    """Error about a wrong request, for example a missing file, a wrong column, or a parameter out
+    of range.
     """
 
     exit_code = 2
 
 
 class ParameterError(RequestError):
-    """A key of params.yaml or lexveil.toml, or a parameter of a mechanism, is unknown, mistyped or
-    out of range.
+    """Error about an unknown, mistyped or out-of-range key of params.yaml or lexveil.toml, or
+    parameter of a mechanism.
     """
 
 
 class MissingArtifactError(RequestError):
-    """An output of an earlier stage is missing."""
+    """Error about a missing output of an earlier stage."""
 
 
 class CheckFailedError(LexveilError):
-    """A check of a stage failed: the stage stops, and no stage that depends on it runs."""
+    """Failed check of a stage. The stage stops, and no stage that depends on it runs."""

@@ -1,9 +1,9 @@
-"""The two ways to set the noise of a run, base epsilons and levels of recovery; and the names of
-runs.
+"""Noise settings of a run of the experiment grid, and the names of runs.
 
-A run of the grid is a mechanism, a strategy, and either a base epsilon or a level. The classes of
-both have the same methods. Where only a level has a value, the method of a base epsilon returns
-None or an empty mapping.
+A run of the grid combines a mechanism, a strategy and a noise setting. The noise setting is either
+a base epsilon or a recovery level, which is the share of words that an adversary may recover. The
+classes of both have the same methods. If only a recovery level has a value, the method of a base
+epsilon returns None or an empty mapping.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MISSING = "–"  # printed for a missing number
 
 @dataclass(frozen=True, slots=True)
 class BaseEpsilon:
-    """Base epsilon per word of a run.
+    """Noise setting of a run that is given as a base epsilon per word.
 
     Attributes:
         value: the number as params.yaml writes it. The values 10 and 10.0 are equal, but DVC keeps
@@ -35,7 +35,7 @@ class BaseEpsilon:
     share: ClassVar[None] = None
 
     def __str__(self) -> str:
-        """Return the name in paths, in names of stages, and in params.yaml."""
+        """Return the form of this setting in paths, stage names and params.yaml."""
         return str(self.value)
 
     def __lt__(self, other: NoiseSetting) -> bool:
@@ -43,7 +43,9 @@ class BaseEpsilon:
 
     @property
     def order(self) -> tuple[int, float]:
-        """Sort key among the runs of a mechanism and strategy; base epsilons come before levels."""
+        """Sort key of this setting among the runs of one mechanism and strategy. Base epsilons
+        precede recovery levels.
+        """
         return 0, self.value
 
     @property
@@ -53,46 +55,50 @@ class BaseEpsilon:
 
     @property
     def number(self) -> float:
-        """Position of the run on an axis of a chart: the base epsilon."""
+        """Position of the run on the axis of a chart, which is the base epsilon."""
         return self.value
 
     @property
     def parameter(self) -> float:
-        """The base epsilon as a value of params.yaml."""
+        """The value of this setting in params.yaml, which is the base epsilon."""
         return float(self.value)
 
     @property
     def level_entry(self) -> dict[str, float]:
-        """Entry that records have for a level; empty for a base epsilon."""
+        """Return an empty mapping, because only a recovery level adds an entry to records."""
         return {}
 
     @property
     def short(self) -> str:
-        """The base epsilon as a short text: 0.5, 1, 50; a dash for the clean baseline."""
+        """The base epsilon as a short text, such as 0.5, 1 or 50; the text of the clean baseline is
+        a dash.
+        """
         return f"{self.value:g}" if self.value else MISSING
 
     @property
     def text(self) -> str:
-        """The base epsilon in a column of a table: 0.5."""
+        """The base epsilon as the text of a table cell, such as 0.5."""
         return self.short
 
     @property
     def title(self) -> str:
-        """The base epsilon in the name of a run: ε 0.5."""
+        """The base epsilon as a part of a run's title, such as ε 0.5."""
         return f"ε {self.short}"
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryTarget:
-    """Level of recovery: the share of words that an adversary is expected to recover from a run.
-    The epsilon of the run is calibrated for this share.
+    """Noise setting of a run that is given as a recovery level: the share of words that an
+    adversary is expected to recover. The epsilon of the run is calibrated for this share.
 
-    A level is written with a prefix, so that its folder differs from the folder of an epsilon.
+    A recovery level is written with a prefix, so that its folder differs from the folder of an
+    epsilon.
 
     Attributes:
         share: the share, between 0 and 1.
         epsilon: epsilon of each replaced token, calibrated for the share on public data; None until
-            the plan is read. Two levels of the same share are equal, whatever their epsilon.
+            the budget plan of the run is read. Two levels of the same share are equal, whatever
+            their epsilon.
         is_level: always True.
     """
 
@@ -101,7 +107,7 @@ class RecoveryTarget:
     is_level: ClassVar[Literal[True]] = True
 
     def __str__(self) -> str:
-        """Return the name in paths, in names of stages, and in params.yaml."""
+        """Return the form of this setting in paths, stage names and params.yaml."""
         return f"{PREFIX}{self.share}"
 
     def __lt__(self, other: NoiseSetting) -> bool:
@@ -109,37 +115,43 @@ class RecoveryTarget:
 
     @property
     def order(self) -> tuple[int, float]:
-        """Sort key among the runs of a mechanism and strategy; base epsilons come before levels."""
+        """Sort key of this setting among the runs of one mechanism and strategy. Base epsilons
+        precede recovery levels.
+        """
         return 1, self.share
 
     @property
     def number(self) -> float:
-        """Position of the run on an axis of a chart: the share."""
+        """Position of the run on the axis of a chart, which is the share of recovered words."""
         return self.share
 
     @property
     def parameter(self) -> str:
-        """The level as a value of params.yaml, for example r0.2."""
+        """The value of this setting in params.yaml, for example r0.2."""
         return str(self)
 
     @property
     def level_entry(self) -> dict[str, float]:
-        """Entry that records have for a level: the share, under the key ``level``."""
+        """Return the entry that this recovery level adds to records: its share, under the key
+        ``level``.
+        """
         return {"level": self.share}
 
     @property
     def short(self) -> str:
-        """The share in percent as a short text: 5%, 0.5%."""
+        """The share as a short text in percent, such as 5% or 0.5%."""
         return f"{100 * self.share:g}%"
 
     @property
     def text(self) -> str:
-        """The level in a column of a table, with its epsilon if that is known: 20%, ε 8.11."""
+        """The recovery level as the text of a table cell, with its epsilon if the epsilon is known,
+        such as 20%, ε 8.11.
+        """
         return self.short if self.epsilon is None else f"{self.short}, ε {self.epsilon:.3g}"
 
     @property
     def title(self) -> str:
-        """The level in the name of a run: 20%, ε 8.11."""
+        """The recovery level as a part of a run's title, such as 20%, ε 8.11."""
         return self.text
 
 
@@ -148,10 +160,11 @@ GridRun = tuple[str, str, NoiseSetting]  # mechanism, strategy, and how its nois
 
 
 def parse_noise(written: str) -> NoiseSetting:
-    """Parse a base epsilon or a level as params.yaml and the names of runs write it.
+    """Parse a noise setting, which is a base epsilon or a recovery level, from its form in
+    params.yaml and in the names of runs.
 
     Raises:
-        ValueError: if ``written`` is neither an epsilon nor a level.
+        ValueError: if ``written`` is neither an epsilon nor a recovery level.
     """
     if not written.startswith(PREFIX):
         return BaseEpsilon(int(written) if written.isdecimal() else float(written))
@@ -161,7 +174,9 @@ def parse_noise(written: str) -> NoiseSetting:
 
 
 def noise_in(record: Mapping[str, object]) -> NoiseSetting:
-    """Return the base epsilon or the level of a run from a record of the run's figures."""
+    """Return the noise setting of a run, a base epsilon or a recovery level, from a record of the
+    run.
+    """
     epsilon = float(str(record["epsilon"]))
     if record.get("level") is None:
         return BaseEpsilon(epsilon)
@@ -169,8 +184,8 @@ def noise_in(record: Mapping[str, object]) -> NoiseSetting:
 
 
 def stage_name(stage: str, mechanism: str, strategy: str, noise: NoiseSetting) -> str:
-    """Return DVC's name for the stage that processes one run. Stages for sentences of a bank have
-    other names, one for each level.
+    """Return the DVC name of the stage that processes one run of the grid. The stages for the
+    sentence bank have other names, one for each recovery level.
     """
     if strategy not in SEGMENTATION_OF:
         return f"{stage}_sentences@{noise}"

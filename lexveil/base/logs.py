@@ -1,4 +1,4 @@
-"""Messages to people. Every module logs by ``logging``, under its own name below ``lexveil``.
+"""Log messages for users. Every module logs by ``logging``, under its own name below ``lexveil``.
 
 The command line and the stages of the graph show messages on standard error. In another program,
 that program's configuration of ``logging`` applies; without a configuration, Python shows warnings.
@@ -22,7 +22,7 @@ _taker: ContextVar[Taker | None] = ContextVar("_taker", default=None)
 
 
 def logger(name: str) -> logging.Logger:
-    """Return the logger of a module. ``messages_to`` can redirect the messages of such a logger."""
+    """Return the logger of a module. ``messages_to`` can redirect the messages of this logger."""
     made = logging.getLogger(name)
     made.addFilter(_is_logged)
     return made
@@ -30,8 +30,8 @@ def logger(name: str) -> logging.Logger:
 
 @contextmanager
 def messages_to(taker: Taker) -> Iterator[None]:
-    """Pass the messages of this block to the function ``taker`` instead of the log. Other threads
-    log as before.
+    """Pass every message that this thread logs within the block to the function ``taker`` instead
+    of the log. Other threads log as before.
     """
     token = _taker.set(taker)
     try:
@@ -42,15 +42,15 @@ def messages_to(taker: Taker) -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Drop the messages of this block."""
+    """Discard all log messages within the block."""
     with messages_to(lambda _: None):
         yield
 
 
 @contextmanager
 def messages_on_stderr() -> Iterator[None]:
-    """Show the messages of the whole library on standard error, as plain lines. Call this only in a
-    process of Lexveil's own.
+    """Write the log messages of the whole library to standard error, as plain lines. Call this
+    function only in a process that Lexveil started.
     """
     library = logging.getLogger("lexveil")
     handler = _StandardError()
@@ -80,7 +80,7 @@ class _StandardError(logging.Handler):
     """
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one message as a line."""
+        """Write one log record to standard error as a line."""
         try:
             sys.stderr.write(f"{self.format(record)}\n")
             sys.stderr.flush()

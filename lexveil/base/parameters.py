@@ -26,8 +26,9 @@ LIST = r".+@[0-9a-f]{12}"  # a user's file with its hash
 
 
 def with_purposes(model: str | None, purposes: str | Iterable[str]) -> str | None:
-    """Return a model name with purposes appended, in the syntax that ``Model.load`` takes. The
-    result None is the default model without purposes.
+    """Return a model name with purposes appended, in the syntax of ``Model.load``. A purpose is a
+    word scale, such as sentiment, that the rewriting preserves. The result is None for the default
+    model without purposes.
     """
     named = [purposes] if isinstance(purposes, str) else list(purposes)
     return "+".join([model or "", *named]) if named else model
@@ -50,11 +51,12 @@ LIMITS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal", 
 
 
 class Section(BaseModel):
-    """Base class of a group of parameters. Instances are immutable. An unknown key is an error, and
-    values are not converted: the number 1 is not accepted as a text, nor ``true`` as a number.
+    """Base class of a group of parameters, as a pydantic model. Instances are immutable. An unknown
+    key is an error, and values are not converted: the number 1 is not accepted as a text, nor
+    ``true`` as a number.
 
-    ``defer_build``: some fields accept the names in a registry, which is loaded only when a value
-    is validated.
+    The option ``defer_build`` is set because some fields accept the names in a registry, which is
+    loaded only when a value is validated.
     """
 
     model_config = ConfigDict(
@@ -63,8 +65,8 @@ class Section(BaseModel):
 
     @classmethod
     def resolved(cls) -> type[Section]:
-        """Return the section with all of its fields. A subclass whose fields come from a registry
-        returns the section that has these fields.
+        """Return the section class with all of its fields. A subclass whose fields come from a
+        registry returns the class that has these fields.
         """
         return cls
 
@@ -74,7 +76,9 @@ FILES = dict[str, type[Section]]()
 
 
 def of_file(name: str) -> Callable[[type[S]], type[S]]:
-    """Return a decorator that registers a section as the content of a whole file of a project."""
+    """Return a decorator that registers a section class as the model of a whole configuration file,
+    by the file's name.
+    """
 
     def register(section: type[S]) -> type[S]:
         FILES[name] = section
@@ -84,7 +88,7 @@ def of_file(name: str) -> Callable[[type[S]], type[S]]:
 
 
 def places_of(key: str) -> list[str]:
-    """Return the files and sections of a project in which a key occurs, for example "lexveil.toml
+    """Return the configuration files and sections in which a key occurs, for example "lexveil.toml
     [machine]".
     """
     return [
@@ -93,7 +97,7 @@ def places_of(key: str) -> list[str]:
 
 
 def _place(file: str, section: str) -> str:
-    """Return the name of a section of a file in the notation of that file."""
+    """Return the name of a section in the notation of its file, for example [machine] for TOML."""
     if not section:
         return file
     return f"{file} [{section}]" if file.endswith(".toml") else f"{file}, {section}"
@@ -118,14 +122,14 @@ class Documented(Section):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        """Join the description of each field into one line."""
+        """Join the lines of each field's description into one line."""
         for field in cls.model_fields.values():
             field.description = field.description and " ".join(field.description.split())
 
 
 class OneOf:
-    """Annotation of a text that must be a name in a registry. The registry is loaded only when a
-    value is validated.
+    """Type annotation of a text field whose value must be a name in a registry. The registry is
+    loaded only when a value is validated.
     """
 
     def __init__(self, names: Callable[[], list[str]]) -> None:
@@ -136,8 +140,8 @@ class OneOf:
 
 
 def refused(message: str) -> PydanticCustomError:
-    """Return the error that the validator of a field raises. The message is a clause with its own
-    subject; it is shown after "KEY is VALUE; ".
+    """Return the error with which a field's validator rejects a value. The message is a clause with
+    its own subject; it is shown after "KEY is VALUE; ".
     """
     return PydanticCustomError("refused", "{message}", {"message": message})
 
@@ -185,7 +189,7 @@ def validated(
     strict: bool = True,
     quotes: bool = True,
 ) -> S:
-    """Build a section from plain values.
+    """Validate plain values and return them as an instance of a section.
 
     Args:
         source: file name at the beginning of messages; empty for values that come from no file.
@@ -244,8 +248,8 @@ def _message(
 
 
 def _placed(message: str, key: str, places: list[str]) -> str:
-    """Return the message about an unknown key, completed by the places where this key is valid. A
-    differently named key is then proposed only if the two names are very similar.
+    """Return the message about an unknown key, with the files and sections where this key is valid.
+    In that case a differently named key is proposed only if the two names are very similar.
     """
     if not places:
         return message
@@ -258,7 +262,8 @@ def _placed(message: str, key: str, places: list[str]) -> str:
 
 
 def nearest(written: str, names: Iterable[str], least: float = 0.0) -> str:
-    """Return the most similar of some names, ignoring case; empty if no name is similar enough.
+    """Return the name that is most similar to a text, ignoring case; return an empty text if no
+    name is similar enough.
 
     Args:
         least: the least similarity, from 0 to 1.
@@ -269,7 +274,9 @@ def nearest(written: str, names: Iterable[str], least: float = 0.0) -> str:
 
 
 def requirement(error: ErrorDetails, field: FieldInfo | None = None) -> str:
-    """Return the requirement that a value fails, in words that reveal nothing of the value."""
+    """Return the requirement that a rejected value fails, in words that reveal nothing of the
+    value.
+    """
     kind = error["type"]
     if kind == "refused":
         return str(error["ctx"]["message"])
@@ -294,14 +301,14 @@ def _choices(error: ErrorDetails) -> list[str]:
 
 
 def _words(kind: Any) -> tuple[Any, ...]:
-    """Return the words that a field accepts instead of a number."""
+    """Return the texts that a field accepts in place of a number, such as "none"."""
     return typing.get_args(kind) if typing.get_origin(kind) is typing.Literal else ()
 
 
 def _resolve(
     model: type[Section], location: tuple[int | str, ...], named: Callable[[str], str]
 ) -> tuple[type[Section], FieldInfo | None, str]:
-    """Return the section and the field at a location in an error of pydantic, and the key in the
+    """Return the section and the field in which pydantic found an error, and the key in the
     notation of a file, for example a.b[2].
     """
     section: type[Section] | None = model
@@ -356,7 +363,9 @@ def limits_of(field: FieldInfo) -> str:
 
 
 def _metadata(kind: Any) -> Iterator[Any]:
-    """Yield the constraints of a field's type, and of the types inside it."""
+    """Yield the constraint objects in the annotation of a field, including those of nested
+    types.
+    """
     if isinstance(kind, FieldInfo):
         yield from kind.metadata
         yield from _metadata(kind.annotation)

@@ -1,4 +1,4 @@
-"""Paths of all artifacts, relative to the project folder, which contains dvc.yaml."""
+"""Paths of all artifacts of a project, relative to the project folder, which contains dvc.yaml."""
 
 from __future__ import annotations
 
@@ -69,16 +69,16 @@ def user_cache() -> Path:
 
 
 def sql() -> Path:
-    """Return the folder of the SQL queries: the project's own folder if the current folder is a
-    project, else the folder of the library.
+    """Return the folder of the SQL queries. If the current folder is a project, it is the project's
+    own folder, otherwise the folder of the library.
     """
     own = Path.cwd() / "sql"
     return own if own.is_dir() and Path("dvc.yaml").is_file() else TEMPLATE / "sql"
 
 
 def query(name: str) -> Path:
-    """Return the file of one query, such as corpus/sample. The library's file is used if the
-    project has no such query.
+    """Return the path of an SQL query by its name, such as corpus/sample. If the project has no
+    such query, the path is that of the library's file.
     """
     own = sql() / f"{name}.sql"
     return own if own.is_file() else TEMPLATE / "sql" / f"{name}.sql"
@@ -123,8 +123,8 @@ def bigrams(segmentation: str) -> Path:
 
 
 def structure(segmentation: str) -> Path:
-    """Path of the sensitivity of the structure of public texts in one segmentation: how often
-    replacing one word changes the structure.
+    """Path of the file with the structure sensitivity of public texts in one segmentation: how
+    often replacing one word changes the disclosed structure, such as the number of tokens.
     """
     return ARTIFACTS / "structure" / f"{segmentation}.json"
 
@@ -137,38 +137,40 @@ def deniability(mechanism: str) -> Path:
 
 
 def evaluation(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
-    """Path of the file with the utility and empirical privacy of one run."""
+    """Path of the file with the utility and empirical privacy of one run of the grid."""
     return ARTIFACTS / "evaluation" / mechanism / strategy / f"{noise}.json"
 
 
 def recovery(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
-    """Path of the file with the recovery of one run: the shares of words that adversaries
-    recover.
+    """Path of the file with the shares of words that adversaries recover from the output of one run
+    of the grid.
     """
     return ARTIFACTS / "recovery" / mechanism / strategy / f"{noise}.json"
 
 
 def plan(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
-    """Path of the budget plan of a run: the budget of every document. A skipped run has no plan."""
+    """Path of the budget plan of one run of the grid, which has the budget of every document. A
+    skipped run has no plan.
+    """
     return PLANS / mechanism / strategy / str(noise) / PLAN
 
 
 def planned_epsilon(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
-    """Path of the planned epsilon of a run: the base epsilon, or the epsilon calibrated for the
-    run's level of recovery. For a skipped run the file contains the reason.
+    """Path of the file with the planned epsilon of one run of the grid: the base epsilon, or the
+    epsilon calibrated for the run's recovery level. For a skipped run the file contains the reason.
     """
     return PLANS / mechanism / strategy / str(noise) / PLANNED
 
 
 def plan_check(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
-    """Path of the results of the checks on the plan of a run. The stage privatize depends on this
-    file.
+    """Path of the file with the results of the checks on a run's budget plan. The stage privatize
+    depends on this file.
     """
     return CHECKS / "plans" / mechanism / strategy / f"{noise}.json"
 
 
 def private(mechanism: str, strategy: str, noise: NoiseSetting) -> Path:
-    """Path of the folder with the output of one run: documents.parquet, tokens.parquet,
+    """Path of the folder with the output of one run of the grid: documents.parquet, tokens.parquet,
     record.json.
     """
     return ARTIFACTS / "private" / mechanism / strategy / str(noise)

@@ -1,7 +1,8 @@
-"""Array aliases. A comment or docstring beside each use states shape and unit.
+"""Type aliases for arrays. A comment or docstring beside each use states shape and unit.
 
-Three numberings of words have types of their own, so that mypy refuses to mix them: rows of a
-model, numbers of the words of a mechanism, and numbers after the screen.
+There are three numberings of words: rows of a model, numbers in a mechanism, and numbers after the
+word screen, which excludes certain words from outputs. Each numbering has a type of its own, so
+that mypy reports a confusion of the three.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""Utilities for runs: arrays, hashes, atomic files, object storage, run events. None handles
-texts.
+"""Utilities for processes that run stages: arrays, hashes, atomic files, object storage, run
+events. No module here handles texts.
 """

@@ -1,4 +1,4 @@
-"""Prevent PyArrow from importing pandas in Lexveil's own processes."""
+"""Prevent PyArrow from importing pandas in processes that Lexveil started."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from lexveil.base.absent import absent
 
 
 def keep_pandas_out(*, of_process: bool = False) -> None:
-    """Prevent PyArrow from importing pandas at its first array. The import would take half a second
-    if pandas is installed.
+    """Prevent PyArrow from importing pandas when it creates its first array. The import would take
+    half a second if pandas is installed.
 
-    Call this only in a process of Lexveil's own, because PyArrow's conversions from and to pandas
-    no longer work afterwards.
+    Call this only in a process that Lexveil started, because PyArrow's conversions from and to
+    pandas no longer work afterwards.
 
     Args:
         of_process: hide pandas from all other libraries of the process, too, for example from

@@ -1,5 +1,5 @@
-"""Reports of program faults. They contain the place of an exception and never its message, which
-may quote a text.
+"""Crash reports that contain the place of an exception and never its message, because the message
+may quote a private text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HIDDEN = f"its message may quote a text and is not shown; {SHOWN}=1 shows it"
 
 
 def place_of(error: BaseException) -> str:
-    """Return the place of an exception: the last line of code that led to it."""
+    """Return the file and line of the code that raised an exception."""
     frames = traceback.extract_tb(error.__traceback__)
     return (
         f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}"
@@ -30,16 +30,16 @@ def place_of(error: BaseException) -> str:
 
 
 def short_report(error: BaseException) -> str:
-    """Return the facts about an exception that may be logged: its place, and the system message if
-    the error is a known disk error.
+    """Return a one-line report of an exception that may be logged: its place in the code, and the
+    system message if the error is a known disk error.
     """
     known = [os.strerror(number) for number in ADVICE]
     return "; ".join([place_of(error), *(advice for advice in known if advice in str(error))])
 
 
 def crash_report(error: BaseException | None) -> str:
-    """Return a traceback without messages, notes and values. The traceback of the exception's cause
-    comes first.
+    """Return a traceback from which messages, notes and values are removed. The traceback of the
+    exception's cause comes first.
     """
     parts: list[str] = []
     seen: set[int] = set()

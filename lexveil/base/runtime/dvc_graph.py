@@ -1,5 +1,5 @@
-"""The graph as DVC reads it: stages in order, their dependencies, their outputs, and the stale
-stages.
+"""The pipeline graph as DVC reads it: stages in execution order, their dependencies, their outputs,
+and the stale stages.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ class StageGraph:
         stages: the stages, by name.
         stale: for each stale stage, the changes that DVC reports.
         own: for each stale stage, the changes that are not outputs of another stale stage. A stage
-            without changes of its own is absent. A stage may be absent from both mappings although
-            a run will execute it: DVC reports a stage only once its inputs have changed.
+            that has only changes of the other kind is absent. A stage may be absent from both
+            mappings although `dvc repro` will execute it: DVC reports a stage only once its inputs
+            have changed.
     """
 
     stages: dict[str, Stage]
@@ -55,8 +56,9 @@ class StageGraph:
     own: dict[str, str] = field(default_factory=dict)
 
     def reached(self) -> dict[str, list[str]]:
-        """Return the stages that a run may execute, each with the stages that cause it: the stage
-        itself if it has changes of its own, otherwise the changed stages that it depends on.
+        """Return the stages that `dvc repro` may execute, each with the stages that cause its
+        execution: the stage itself if it has changes of its own, otherwise the changed stages that
+        it depends on.
         """
         reached: dict[str, list[str]] = {}
         for name, stage in self.stages.items():
@@ -68,8 +70,8 @@ class StageGraph:
         return reached
 
     def wanted(self, until: str | None) -> list[Stage]:
-        """Return the stages that a run must bring up to date: stage ``until`` and all stages that
-        it depends on, or all stages if ``until`` is None.
+        """Return the stages that must be brought up to date: stage ``until`` and all stages that it
+        depends on. If ``until`` is None, return all stages.
 
         Raises:
             RequestError: if dvc.yaml has no stage of this name.
@@ -110,7 +112,7 @@ def open_repo(root: Path = Path()) -> Iterator[Repo]:
 
 
 def track(root: Path, paths: Sequence[Path]) -> None:
-    """Let DVC track files and folders: save them in its cache and describe them in .dvc files, as
+    """Add files and folders to DVC: store them in its cache and describe them in .dvc files, as
     `dvc add` does.
 
     Raises:
@@ -136,7 +138,9 @@ def changes_of(root: Path, pointer: Path) -> set[str]:
 
 
 def read_graph(repo: Repo) -> StageGraph:
-    """Read stages and edges, without the stage that writes code.json. No file is hashed."""
+    """Read the stages and edges of DVC's graph, except the stage that writes code.json. No file is
+    hashed.
+    """
     from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
 
     # Use the planning functions of `dvc repro`, so that order and edges are the same.
@@ -172,8 +176,8 @@ def name_of(repo: Repo, stage: Any) -> str:
 
 
 def with_status(repo: Repo, graph: StageGraph) -> StageGraph:
-    """Return the graph with the status of its stages. DVC computes the status in one call, in which
-    it hashes every file that changed since the last call.
+    """Return the graph with the up-to-date or stale status of each stage. DVC computes the status
+    in one call, in which it hashes every file that changed since the last call.
     """
     changed = repo.status()
     stale: dict[str, str] = {}
@@ -189,7 +193,9 @@ def with_status(repo: Repo, graph: StageGraph) -> StageGraph:
 
 
 def _without(changes: list[Any], made: Sequence[Path]) -> list[Any]:
-    """Return DVC's list of changes without the changes of ``made``, the outputs of some stages."""
+    """Remove the changes of the paths ``made``, which are outputs of some stages, from DVC's list
+    of changes.
+    """
     kept: list[Any] = []
     for change in changes:
         paths = change.get("changed deps") if isinstance(change, dict) else None
@@ -210,7 +216,7 @@ def _overlaps(path: Path, made: Sequence[Path]) -> bool:
 
 
 def _why(changes: list[Any]) -> str:
-    """Summarize DVC's list of changes as one line of paths."""
+    """Return the changed paths of DVC's list of changes, as one line."""
     changed = {
         kind: paths
         for change in changes

@@ -1,5 +1,5 @@
-"""Libraries of the extra ``graph``. A project needs them; privatizing with a packaged model does
-not.
+"""Check for the libraries of the optional extra ``graph``. A project needs them; privatizing with a
+packaged model does not.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ INSTALLED_AS = {
 
 
 def lacking(package: str | None) -> RequestError | None:
-    """Return the error that asks the user to install a package of the extra; None if the package is
-    not part of the extra.
+    """Return an error that asks the user to install a package of the extra ``graph``; return None
+    if the package is not part of the extra.
     """
     if package not in PACKAGES:
         return None
@@ -34,8 +34,8 @@ def lacking(package: str | None) -> RequestError | None:
 
 
 def require(*packages: str) -> None:
-    """Raise an error unless some packages of the extra are installed. Call this before anything is
-    changed or started; the packages are not imported.
+    """Raise an error if one of the given packages of the extra ``graph`` is not installed. Call
+    this before anything is changed or started; the packages are not imported.
 
     Raises:
         RequestError: naming the command that installs a missing package.

@@ -28,8 +28,8 @@ def version() -> str:
 
 @cache
 def code_hash() -> str:
-    """Return the sha256 of all code that computes an output: ``lexveil``, ``sql`` and, in a
-    project, ``tasks``.
+    """Return the sha256 of all code that affects an output: ``lexveil``, ``sql`` and, in a project,
+    ``tasks``.
     """
     tasks = importlib.util.find_spec("tasks")
     return _hash_of(

@@ -1,5 +1,5 @@
-"""Creation of a project outside the library's own repository. The project has the same files and
-uses the installed library.
+"""Creation of a new project folder that uses the installed library. The project has the same files
+as the library's own repository.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Object storage: addresses as paths, read and written by the file systems of Arrow.
+"""Object storage (such as S3): addresses that behave as paths, read and written by the file systems
+of Arrow.
 
 An ``ObjectPath`` has the methods of paths that the library uses, so that the same code finds and
 opens files and objects. Objects cannot be renamed, so an output is written to a local file and then
@@ -35,8 +36,8 @@ DENIED = re.compile(
 
 
 class ObjectPath(PosixPath):
-    """Path of an object, or of a folder, which is a prefix of object names up to a /. A folder
-    exists as soon as one object in it exists.
+    """Path of an object in object storage, or of a folder. A folder is a prefix of object names up
+    to a /; it exists as soon as one object in it exists.
     """
 
     __slots__ = ("_known",)
@@ -50,16 +51,18 @@ class ObjectPath(PosixPath):
 
     @property
     def is_bucket(self) -> bool:
-        """Whether the path is a whole bucket. No file can be written beside a bucket."""
+        """Whether the path is a whole bucket. No file can be written next to a bucket."""
         return len(self.parts) < 3
 
     def _place(self) -> tuple[Any, str]:
-        """Return the file system of the path, and the path's key in that file system."""
+        """Return Arrow's file system for the path, and the path's key in that file system."""
         scheme, bucket, *names = self.parts
         return _filesystem(scheme, bucket), "/".join([bucket.partition("@")[0], *names])
 
     def _size(self) -> int | None:
-        """Return the size in bytes, or FOLDER; None if nothing exists at the path."""
+        """Return the size of the object in bytes, or FOLDER for a folder; return None if nothing
+        exists at the path.
+        """
         if (known := getattr(self, "_known", None)) is not None:
             return cast(int, known)
         with _told(self):
@@ -83,7 +86,9 @@ class ObjectPath(PosixPath):
         return False
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:  # noqa: ARG002
-        """Return the size of the object, and whether the path is a folder."""
+        """Return the size of the object, and whether the path is a folder, as the result of
+        ``os.stat``.
+        """
         if (size := self._size()) is None:
             raise FileNotFoundError(errno.ENOENT, "there is no such object", self)
         return os.stat_result(
@@ -104,7 +109,7 @@ class ObjectPath(PosixPath):
 
     def iterdir(self) -> Generator[Self, None, None]:
         """Yield the paths directly below this path. The listing also contains their sizes, which
-        are stored, so that no further request is needed.
+        are cached in the paths, so that no further request is needed.
         """
         from pyarrow.fs import FileSelector
 
@@ -128,7 +133,7 @@ class ObjectPath(PosixPath):
         return io.BufferedReader(_Content(self), READ)
 
     def mkdir(self, *_: Any, **__: Any) -> None:
-        """Create an empty object for the folder and for its parents, so that missing permissions
+        """Create an empty object for the folder and each parent folder, so that missing permissions
         are noticed early.
         """
         with _told(self):
@@ -142,10 +147,10 @@ class ObjectPath(PosixPath):
             filesystem.delete_file(key)
 
     def upload(self, file: Path) -> None:
-        """Upload a file as this object, which appears when the upload is complete.
+        """Upload a local file as this object, which appears when the upload is complete.
 
         An interrupted upload may leave a truncated object, because Arrow cannot abort an upload;
-        ``unlink`` it then.
+        remove the object by ``unlink`` in that case.
         """
         with file.open("rb") as content, _told(self):
             filesystem, key = self._place()
@@ -199,7 +204,7 @@ def _size_of(info: Any) -> int | None:
 
 @contextmanager
 def _told(path: ObjectPath) -> Iterator[None]:
-    """Replace errors of Arrow by errors with a message of Lexveil.
+    """Convert an error that Arrow raises within the block into an error with Lexveil's message.
 
     Raises:
         OSError: without Arrow's message.
@@ -223,8 +228,8 @@ def _told(path: ObjectPath) -> Iterator[None]:
 
 
 class _Content(io.RawIOBase):
-    """Content of an object as a raw file. Each read is a separate request, because a connection
-    should not stay open for hours.
+    """Content of an object as a raw file. Each read is a separate request, because a long run
+    should not keep a connection open for hours.
     """
 
     def __init__(self, path: ObjectPath) -> None:

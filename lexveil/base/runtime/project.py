@@ -1,4 +1,6 @@
-"""The project of a command: its folder, the environment of its processes, and the lock of a run."""
+"""The project that a command works on: its folder, the environment of its processes, and the lock
+against simultaneous runs.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +53,8 @@ def find_root(start: Path) -> Path:
 
 
 def prepare(root: Path) -> None:
-    """Set up this process and its children for the project in ``root``. Call this function before
-    Prefect is imported.
+    """Prepare the environment of this process and its children for the project in ``root``. Call
+    this function before Prefect is imported.
     """
     os.chdir(root)
     # Import flows and stages from the project, wherever the library is installed.

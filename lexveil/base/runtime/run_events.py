@@ -1,4 +1,4 @@
-"""Results of the stages of a run, and the base class of objects that observe a run."""
+"""Results of pipeline stages, and the base class of observers of a pipeline run."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ SKIPPED_LINE = (
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """Result of one stage. ``state`` is ran, restored (DVC took the outputs from its cache),
-    cached, failed, stopped or "not run".
+    """Result of one pipeline stage. ``state`` is ran, restored (DVC took the outputs from its
+    cache), cached, failed, stopped or "not run".
     """
 
     stage: str
@@ -24,13 +24,15 @@ class StageResult:
 
 
 class RunObserver:
-    """Observer of run events, called from several threads; this base class does nothing."""
+    """Observer of a pipeline run, whose methods several threads call; the methods of this base
+    class do nothing.
+    """
 
     def say(self, text: str) -> None:
-        """Receive a line about the run as a whole."""
+        """Receive a message about the run as a whole."""
 
     def begin(self, total: int) -> None:
-        """Receive the number of stages, once the graph is read."""
+        """Receive the total number of stages, once the graph is read."""
 
     def start(self, stage: str) -> None:
         """Receive the name of a stage that DVC is about to run."""
@@ -42,4 +44,4 @@ class RunObserver:
         """Receive the result of a stage that has ended or will not run."""
 
     def close(self) -> None:
-        """Stop drawing the progress display. Lines may still arrive afterwards."""
+        """Stop drawing the progress display. Further messages and output lines may still arrive."""

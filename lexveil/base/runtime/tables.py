@@ -1,5 +1,5 @@
-"""Readers and writers of small artifacts. Every output is written completely or not at all, by an
-atomic rename.
+"""Readers and writers of small artifacts (Parquet and JSON). An atomic rename ensures that an
+output is written completely or not at all.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def _partial(path: Path) -> Path:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path to write to. The file is renamed to ``path`` if the block succeeds,
-    and removed otherwise.
+    """Yield a temporary path to write to. If the block succeeds, the file is renamed to ``path``,
+    otherwise it is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = _partial(path)
@@ -44,8 +44,8 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
-    """Yield an empty directory to fill. It replaces ``path`` if the block succeeds, and is removed
-    otherwise.
+    """Yield a temporary directory to fill. If the block succeeds, the directory replaces ``path``,
+    otherwise it is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = _partial(path)

@@ -1,4 +1,6 @@
-"""Turn off the telemetry of other libraries in Lexveil's own processes."""
+"""Switch off the usage reporting (telemetry) of other libraries in processes that Lexveil
+started.
+"""
 
 import os
 
@@ -13,8 +15,9 @@ SWITCHES = {
 
 
 def turn_telemetry_off() -> None:
-    """Turn telemetry off, unless the user has set its variable. Call this in a process of Lexveil's
-    own, before importing any library that sends usage data.
+    """Set the environment variables that switch off the telemetry of other libraries, except those
+    that the user has set. Call this function in a process that Lexveil started, before importing
+    any library that sends usage data.
     """
     for name, value in SWITCHES.items():
         os.environ.setdefault(name, value)

@@ -1,5 +1,5 @@
 """Main function of a worker process. A worker receives one function, then items, and sends back the
-result of the function for each item.
+function's result for each item.
 
 ``lexveil.io.execution.pool`` starts these processes. A worker does not run the script of the main
 program again.
@@ -27,7 +27,7 @@ from lexveil.base.runtime.crash import hide_messages
 
 
 def main(descriptor: int) -> None:
-    """Run a worker.
+    """Run the loop of a worker process until the parent closes the connection.
 
     Args:
         descriptor: file descriptor of the worker's end of a socket; the parent holds the other end.
@@ -55,8 +55,8 @@ def fork_workers(descriptor: int, module: str) -> None:
 
 
 def _work(parent: socket.socket) -> NoReturn:
-    """Process the items that the parent sends, until it closes the connection; then end this
-    process.
+    """Process the items that the parent sends, then end this process when the parent closes the
+    connection.
     """
     with suppress(EOFError, OSError):
         _, files, _, _ = socket.recv_fds(parent, 1, 1)
@@ -75,8 +75,8 @@ def _answer_items(connection: Connection, file: int) -> None:
 
 
 def _receive(connection: Connection, items: queue.SimpleQueue[Any]) -> None:
-    """Receive items in a thread, while the main thread processes earlier items. End this process
-    when the parent has ended.
+    """Receive items from the parent in a thread, while the main thread processes earlier items. If
+    the parent has ended, end this process.
     """
     with suppress(EOFError, OSError):
         while True:
@@ -87,7 +87,7 @@ def _receive(connection: Connection, items: queue.SimpleQueue[Any]) -> None:
 def _answer(
     connection: Connection, opened: Callable[[], Callable[[Any], Any]], item: object
 ) -> None:
-    """Send the parent whether the function returned, with its result or its exception."""
+    """Apply the function to one item, and send the parent its result or its exception."""
     try:
         answer = pickle.dumps((True, opened()(item)))
     except Exception as error:
