@@ -97,7 +97,7 @@ def places_of(key: str) -> list[str]:
 
 
 def _place(file: str, section: str) -> str:
-    """Return the name of a section in the notation of its file, for example [machine] for TOML."""
+    """Return a file and one of its sections as a text, such as "lexveil.toml [machine]"."""
     if not section:
         return file
     return f"{file} [{section}]" if file.endswith(".toml") else f"{file}, {section}"
