@@ -1,3 +1,3 @@
-"""Reading and writing of files of texts, databases, models, other artifacts and parameters, and the
-processes that do the work.
+"""Reading and writing of text files, databases, models, other artifacts and parameters, and the
+processes that execute the work.
 """

@@ -1,5 +1,6 @@
-"""Unigram adversaries. They decode one output word at a time, by Bayes' rule over a channel and the
-public frequencies of words.
+"""Unigram adversaries, which decode one output word at a time by Bayes' rule. They know the
+channel, that is the mechanism's output distribution for each source word, and the public
+frequencies of words.
 
 Let y be the output of a token with budget ε. The adversary's posterior of each word w is
 proportional to π(w)·Pr[M(w)=y], where π is the public frequency. It guesses the most probable word;
@@ -25,7 +26,7 @@ BETWEEN = 1e-12  # relative difference below which an epsilon counts as equal to
 
 
 class Candidates(NamedTuple):
-    """The most probable source words of each of n outputs, most probable first.
+    """The k most probable source words of each of n output words, most probable first.
 
     Attributes:
         ids: (n, k); -1 in empty places.
@@ -37,12 +38,14 @@ class Candidates(NamedTuple):
 
     @classmethod
     def unknown(cls, n: int, k: int) -> Candidates:
-        """Return an empty result, which a kernel will fill."""
+        """Return an empty result for n outputs and k candidates, which a compiled function will
+        fill.
+        """
         return cls(np.full((n, k), -1, dtype=np.int64), np.full((n, k), -np.inf))
 
 
 class Block(NamedTuple):
-    """Tokens grouped by output: the distinct outputs (m,), the position of each output's first
+    """Tokens grouped by output word: the distinct outputs (m,), the position of each output's first
     token in the groups (m + 1,), and the tokens of all groups (n,).
     """
 
@@ -52,8 +55,10 @@ class Block(NamedTuple):
 
 
 class Interpolation(NamedTuple):
-    """Interpolation between the epsilons of a ``Ladder`` for n tokens: budgets (n,), number of the
-    first epsilon (n,), and weights of the ``width`` epsilons from there on (n, width).
+    """Weights that interpolate values between the epsilons of a grid (``Ladder``), for n tokens.
+
+    The fields are the budgets (n,), the number of the first grid epsilon that is used (n,), and the
+    weights of the ``width`` grid epsilons from there on (n, width).
     """
 
     epsilon: Floats
@@ -62,14 +67,15 @@ class Interpolation(NamedTuple):
 
 
 class TemChannel(NamedTuple):
-    """Data for the scores of TEM, which are bias - min(ε·d/2, limit).
+    """Precomputed data for decoding outputs of TEM (the truncated exponential mechanism). The score
+    of a source word is bias - min(ε·d/2, limit).
 
     Attributes:
         vectors: (V, p).
         squares, slack: (V,) squared lengths, and the largest error of a squared distance to each
             word.
         limit: ε·γ/2.
-        bias, screen: (L, V) ln π - ln Z at each epsilon of the ladder, in float64 and in float32.
+        bias, screen: (L, V) ln π - ln Z at each of the L grid epsilons, in float64 and in float32.
     """
 
     vectors: Vectors
@@ -81,7 +87,8 @@ class TemChannel(NamedTuple):
 
 
 class EstimatedChannel(NamedTuple):
-    """Estimates of ``estimate`` at the L epsilons of a ladder.
+    """Precomputed data for decoding outputs of a mechanism whose output distribution was estimated,
+    at the L epsilons of a grid.
 
     Attributes:
         squares: (V,) squared lengths.
@@ -104,13 +111,13 @@ class EstimatedChannel(NamedTuple):
 
 
 class Adversary(ABC):
-    """Adversary that decodes outputs of one mechanism over one vocabulary."""
+    """Adversary that decodes the output words of one mechanism over one vocabulary."""
 
     @abstractmethod
     def candidates(
         self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None
     ) -> Candidates:
-        """Return the k most probable source words of each of n outputs.
+        """Return the k most probable source words of each of n output words.
 
         Args:
             outputs: (n,) the outputs.
@@ -124,8 +131,8 @@ class Adversary(ABC):
     def log_likelihood(
         self, words: Ids, outputs: Ids, epsilon: Floats, before: Ids | None = None
     ) -> Floats:
-        """Return log-likelihoods ln Pr[M(w) = y] of n words and outputs, up to a constant of each
-        output; shape (n,).
+        """Return log-likelihoods ln Pr[M(w) = y] of n pairs of a source word w and an output word
+        y, up to a constant of each output; shape (n,).
 
         Args:
             words: (n,) the words w.
@@ -135,7 +142,7 @@ class Adversary(ABC):
         """
 
     def in_texts(self, tokens: Symbols, k: int) -> Candidates:
-        """Return the k most probable source words of each replaced word in whole texts."""
+        """Return the k most probable source words of each replaced word, given the whole texts."""
         drawn = tokens.outputs >= 0
         return self.candidates(
             tokens.outputs[drawn], tokens.epsilon[drawn], k, tokens.before[drawn]
@@ -147,8 +154,9 @@ class Adversary(ABC):
 
 
 def by_output(outputs: Ids) -> Iterator[Block]:
-    """Yield blocks of ``OUTPUTS`` distinct outputs. All tokens with the same output are decoded at
-    once, since they share the distances of that output.
+    """Group tokens by output word, and yield the groups in blocks of ``OUTPUTS`` distinct outputs.
+    All tokens with the same output are decoded at once, since they share the distances of that
+    output.
     """
     tokens = np.argsort(outputs, kind="stable").astype(np.int64)
     distinct, starts = np.unique(outputs[tokens], return_index=True)
@@ -159,12 +167,12 @@ def by_output(outputs: Ids) -> Iterator[Block]:
 
 
 class Ladder:
-    """Ascending grid of epsilons at which values are computed. Neighbouring epsilons differ by at
-    most a fixed ratio; values at other epsilons are interpolated in ln ε.
+    """Ascending grid of epsilons at which an adversary's values are precomputed. Neighbouring
+    epsilons differ by at most a fixed ratio; values at other epsilons are interpolated in ln ε.
 
     Attributes:
         rungs: (L,) the epsilons of the grid, ascending.
-        width: number of epsilons of the grid in an interpolation.
+        width: number of grid epsilons in an interpolation.
     """
 
     def __init__(self, epsilon_range: tuple[float, float], ratio: float, width: int = 4) -> None:
@@ -178,8 +186,8 @@ class Ladder:
         self.width = min(width, len(self.rungs))
 
     def weights(self, epsilon: Floats) -> Interpolation:
-        """Return the interpolation weights for the budgets of n tokens. A budget that is an epsilon
-        of the grid gets the value at this epsilon exactly.
+        """Return the interpolation weights for the budgets of n tokens. If a budget is an epsilon
+        of the grid, interpolation gives the value at this epsilon exactly.
 
         The weights are those of Lagrange's polynomial in ln ε through the nearest epsilons of the
         grid on either side.
@@ -215,7 +223,7 @@ class Ladder:
 
     @staticmethod
     def at(values: Floats | Vectors, words: Ids, interpolation: Interpolation) -> Floats:
-        """Interpolate values of words at the epsilons of the grid, (L, V), for n tokens. The result
+        """Interpolate precomputed values of words, (L, V), at the budgets of n tokens. The result
         has shape (n,).
         """
         total = np.zeros(len(words))
@@ -226,8 +234,8 @@ class Ladder:
 
 
 class LadderAdversary(Adversary):
-    """Adversary that scores words by their distance to an output and by values that are computed
-    for a grid of ε, the ladder.
+    """Adversary that scores a source word by its distance to the output word and by values that are
+    precomputed for a grid of ε (``Ladder``).
 
     Attributes:
         vectors: (V, p) vectors of the words.
@@ -244,10 +252,10 @@ class LadderAdversary(Adversary):
         k: int,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Candidates:
-        """Return the k most probable source words of each of n outputs, as in ``Adversary``.
+        """Return the k most probable source words of each of n output words, as in ``Adversary``.
 
         Raises:
-            ParameterError: if an epsilon lies outside the ladder's grid.
+            ParameterError: if an epsilon lies outside the grid of the ladder.
         """
         candidates = Candidates.unknown(len(outputs), min(k, len(self.vectors)))
         interpolation = self.ladder.weights(epsilon)
@@ -261,6 +269,6 @@ class LadderAdversary(Adversary):
     def _decode(
         self, products: Vectors, block: Block, interpolation: Interpolation, candidates: Candidates
     ) -> None:
-        """Write the candidates of the tokens of a block to ``candidates``, given the inner products
-        (m, V) of the block's outputs with all words.
+        """Find the source word candidates of a block of output words and write them to
+        ``candidates``, given the inner products (m, V) of the block's outputs with all words.
         """

@@ -1,5 +1,5 @@
-"""Frequency bands of a vocabulary: function words on the one hand, and frequent, middle and rare
-words among all others.
+"""Frequency bands of a vocabulary: function words, and frequent, middle and rare words among all
+others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SMOOTHING = 0.5
 
 
 def bands_of(counts: Counts, is_function: Flags) -> Bytes:
-    """Return the band of each of V words, as an index into ``BANDS``; shape (V,).
+    """Return the frequency band of each of V words, as an index into ``BANDS``; shape (V,).
 
     Args:
         counts: (V,) occurrences in a public corpus.
@@ -42,8 +42,8 @@ def bands_of(counts: Counts, is_function: Flags) -> Bytes:
 
 
 def prior_of(counts: Counts) -> Floats:
-    """Return the prior probability of each of V words, computed from their public counts; (V,),
-    adding up to 1.
+    """Return the prior probability of each of V words, computed from public counts; the result (V,)
+    adds up to 1.
     """
     smoothed = counts + SMOOTHING
     prior: Floats = smoothed / smoothed.sum()
@@ -51,7 +51,7 @@ def prior_of(counts: Counts) -> Floats:
 
 
 def function_words(tokens: Sequence[str], stop_words: frozenset[str]) -> Flags:
-    """Return (n,) whether each token is a function word: a stop word, or a collocation of stop
-    words only.
+    """Return (n,) whether each token is a function word: a stop word, or a multi-word collocation
+    of stop words only.
     """
     return np.array([stop_words.issuperset(token.split("_")) for token in tokens], dtype=np.bool_)

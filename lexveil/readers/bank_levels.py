@@ -1,5 +1,6 @@
-"""Levels of protection of banks. A bank's card lists the levels for the usual settings; for other
-numbers of sentences and for purposes they are computed and cached.
+"""Protection levels of sentence banks: the largest epsilon at which an adversary recovers at most a
+given share. The metadata card of a bank lists the levels for the usual settings; for other settings
+they are computed and cached.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ LOG = logger(__name__)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BankCalibration:
-    """Data for the calibration of sentence levels: model, vectors of the bank, and public texts.
+    """Data with which the protection levels of a sentence bank are calibrated.
 
     Attributes:
-        model: the model of the bank.
+        model: the model that gives the sentences their vectors.
         space: the space that gives vectors to texts.
-        vectors: the sentences of the bank.
+        vectors: the vectors of the sentences in the bank.
         texts: public texts.
     """
 
@@ -51,11 +52,11 @@ class BankCalibration:
     texts: CutTexts
 
     def sources(self, per_text: int | None) -> PublicSources:
-        """Return the public texts as sources, with their content words.
+        """Return the public texts as sources of simulated outputs, with their content words.
 
         Args:
-            per_text: number of sentences that are written for a text; None if one sentence is
-                written for each sentence.
+            per_text: number of sentences that replace a text; None if one sentence replaces each
+                sentence.
         """
         plain = language_of(self.model.language).function_words
         words = without_purposes(self.model).embedding(STRATEGY)
@@ -65,13 +66,18 @@ class BankCalibration:
         return PublicSources.of(self.texts, per_text, self.space.embed, bands)
 
     def search(self, per_text: int | None, beta: float = TemParameters().beta) -> LevelSearch:
-        """Return the search for levels of outputs that are written as ``sources`` says."""
+        """Return the search for the epsilons of protection levels.
+
+        Args:
+            per_text: number of sentences that replace a text; None if one sentence replaces each
+                sentence.
+        """
         mechanism = SentenceDraws(self.vectors, self.space.radius, beta)
         return LevelSearch(mechanism, self.sources(per_text))
 
     def levels(self) -> list[BankLevel]:
-        """Return the levels for the card of a bank; an empty list if there are too few public
-        texts. A level is left out if no epsilon satisfies it.
+        """Return the protection levels that the metadata card of a sentence bank lists. The list is
+        empty if there are too few public texts. A level is left out if no epsilon satisfies it.
         """
         if len(self.texts) < CANDIDATES:
             return []
@@ -79,8 +85,8 @@ class BankCalibration:
 
 
 def found_levels(searches: Sequence[LevelSearch]) -> list[BankLevel]:
-    """Return the levels that hold for each of several kinds of public text. A level is left out if
-    no epsilon satisfies it.
+    """Return the protection levels that hold for each of several kinds of public text. A level is
+    left out if no epsilon satisfies it.
     """
     levels = []
     for level, shares in LEVELS.items():
@@ -92,9 +98,9 @@ def found_levels(searches: Sequence[LevelSearch]) -> list[BankLevel]:
 
 
 def found_level(searches: Sequence[LevelSearch], name: str, limits: Shares) -> BankLevel:
-    """Return a level that holds for each of several kinds of public text, with the largest shares
-    among these kinds. The limit for content words also applies to the share of sources that a
-    reader identifies.
+    """Return a protection level that holds for each of several kinds of public text, with the
+    largest measured shares among these kinds. The limit for content words also applies to the share
+    of source texts that an adversary identifies.
 
     Raises:
         RequestError: if no epsilon satisfies the level.
@@ -117,15 +123,16 @@ def found_level(searches: Sequence[LevelSearch], name: str, limits: Shares) -> B
 def level_of_bank(
     bank: SentenceBank, model: Model, per_text: int | None, name: LevelName
 ) -> BankLevel:
-    """Return a level of a bank, for a model and its purposes.
+    """Return one protection level of a sentence bank, for a model and its purposes (preserved word
+    scales).
 
     Args:
-        per_text: number of sentences that are written for a text; None if one sentence is written
-            for each sentence.
+        per_text: number of sentences that replace a text; None if one sentence replaces each
+            sentence.
 
     Raises:
-        RequestError: if the bank has no levels for these settings, or no epsilon satisfies the
-            level.
+        RequestError: if the bank has no protection levels for these settings, or no epsilon
+            satisfies the level.
     """
     way_out = f"name {option('epsilon')} (docs/reference/sentences.md)"
     if len(bank.public) < CANDIDATES:
@@ -147,8 +154,12 @@ def level_of_bank(
 def _worked_out(
     bank: SentenceBank, model: Model, per_text: int | None, name: LevelName
 ) -> BankLevel:
-    """Return a level for other than the default settings, from the cache or by a new
-    computation.
+    """Return one protection level of a sentence bank for settings that differ from the defaults,
+    from the cache or by a new computation.
+
+    Args:
+        per_text: number of sentences that replace a text; None if one sentence replaces each
+            sentence.
     """
     beta = model.params.mechanisms.tem.beta
     purposes = [f"{purpose} {purpose.sha256}" for purpose in model.purposes]

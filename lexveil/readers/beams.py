@@ -1,5 +1,5 @@
-"""The adversary with a neural language model. It decodes a text with several beams of words, and
-scores each word after the text of its own beam.
+"""Adversary with a neural language model, which decodes texts by beam search and scores each word
+after the text of its own beam.
 
 From left to right every replaced position of a text gets a word in each of b beams. The probability
 of a candidate w after a beam is
@@ -42,11 +42,11 @@ OF_BEAM = NOT_CERTAIN - 1  # placeholder for the symbol of the last word of the 
 
 
 class _Part(NamedTuple):
-    """A text, or a part of its positions.
+    """A text, or a part of it, that is decoded as a whole.
 
     Attributes:
         words: (q,) numbers of its replaced words.
-        kept: for each replaced word, the pieces of the kept words before it.
+        kept: for each replaced word, the word pieces of the kept words before it.
     """
 
     words: list[int]
@@ -58,13 +58,14 @@ class _Part(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """An adversary's knowledge about p replaced words.
+    """An adversary's knowledge about p replaced words before the beam search.
 
     Attributes:
         chains: knowledge from the n-gram model.
-        before: (p,) the symbol before each replaced word; OF_BEAM if that is the last word of a
-            beam.
-        true: (p,) the true words, for the adversary who knows the rest of the text; otherwise None.
+        before: (p,) the symbol before each replaced word; OF_BEAM if that symbol is the last word
+            of a beam.
+        true: (p,) the true words, for the adversary who knows the rest of the text; for other
+            adversaries None.
     """
 
     chains: Chains
@@ -73,8 +74,8 @@ class _Known(NamedTuple):
 
 
 class BeamAdversary(ContextualAdversary):
-    """Contextual adversary that decodes texts with a neural model and n-grams. It also returns the
-    guesses of ``ContextualAdversary``.
+    """Contextual adversary that decodes texts by beam search, with a neural language model and
+    n-grams. It also returns the guesses of ``ContextualAdversary``.
     """
 
     def __init__(
@@ -87,7 +88,8 @@ class BeamAdversary(ContextualAdversary):
         n_beams: int = BEAMS,
         share: float = SHARE,
     ) -> None:
-        """Convert the vocabulary to pieces.
+        """Prepare the adversary, and split the words of the vocabulary into the pieces of the
+        neural model.
 
         Args:
             adversary, prior, model, tokens: as in ``ContextualAdversary``.
@@ -108,7 +110,7 @@ class BeamAdversary(ContextualAdversary):
         self.of_piece: Floats = meant * prior / of_pieces[self.first_piece]
 
     def guess_part(self, tokens: Symbols) -> list[Ids]:
-        """Return the guesses for some texts, in the order of ``Guesses``."""
+        """Return the guesses of the source words in some texts, in the order of ``Guesses``."""
         by_ngrams, chains = self.by_ngrams(tokens)
         is_drawn = tokens.outputs >= 0
         last = np.where(is_drawn, OF_BEAM, tokens.last)
@@ -177,8 +179,8 @@ class BeamAdversary(ContextualAdversary):
 
 
 class _Reading:
-    """Beams of t parts of texts. The parts are read from left to right; each step reads one piece
-    of each beam.
+    """State of a beam search over t parts of texts. The parts are read from left to right; each
+    step reads one word piece of each beam.
     """
 
     def __init__(
@@ -195,7 +197,7 @@ class _Reading:
         self.done = np.zeros(len(parts), dtype=np.int64)
 
     def run(self, guesses: Ids) -> None:
-        """Write the guess of each replaced word."""
+        """Run the beam search, and write the guess of each replaced word into ``guesses``."""
         sizes = np.array([len(part.words) for part in self.parts])
         while (open_parts := np.flatnonzero(self.done < sizes)).size:
             is_ready = [not any(self.to_read[part]) for part in open_parts.tolist()]
@@ -217,7 +219,7 @@ class _Reading:
                 self.states.read(np.array(read), is_read)
 
     def _decide(self, ready: Ids, words: Ids) -> Ids:
-        """Guess a word for each of n parts, and continue the most probable beams."""
+        """Guess the current source word of each of n parts, and keep the most probable beams."""
         adversary = self.adversary
         chains = self.known.chains
         ids = chains.ids[words]
@@ -257,8 +259,8 @@ def contextual_adversary(
     tokens: Sequence[Sequence[str]],
     neural: PieceModel | None,
 ) -> ContextualAdversary:
-    """Build the strongest contextual adversary: with beams if there is a neural model, otherwise
-    with n-grams only.
+    """Build the strongest adversary that uses the context of a word: with beam search if there is a
+    neural model, otherwise with n-grams only.
     """
     if neural is None:
         return ContextualAdversary(adversary, prior, model, tokens)

@@ -26,7 +26,8 @@ LOG = logger(__name__)
 
 
 class CalibratedRun(Result):
-    """Calibrated epsilon of one mechanism and strategy, and the expected recovery at this epsilon.
+    """Calibrated epsilon of one mechanism and strategy, with the expected word recovery at this
+    epsilon.
 
     Attributes:
         unit: Unit of the metric; epsilon is in 1 / this unit.
@@ -44,7 +45,9 @@ class CalibratedRun(Result):
 
 
 class Calibration(Result):
-    """Epsilons at which an adversary is expected to recover the same share."""
+    """Epsilons of several mechanisms and strategies at which an adversary is expected to recover
+    the same share of words.
+    """
 
     recovery: float
     band: str
@@ -59,7 +62,8 @@ def calibrate(
     strategies: Sequence[str],
     band: str = ALL,
 ) -> Calibration:
-    """Find the epsilon of each mechanism and strategy at which expected recovery equals the target.
+    """Find the epsilon of each mechanism and strategy at which an adversary is expected to recover
+    the target share of words.
 
     Args:
         recovery: the share of perturbed words of ``band`` that an adversary is expected to recover;
@@ -125,7 +129,7 @@ def _calibrated(
 
 
 def as_text(result: Calibration) -> Iterator[str]:
-    """Format the result as lines for people."""
+    """Return the calibration as lines of text for people."""
     of = "perturbed words" if result.band == ALL else f"{result.band} words"
     yield (
         "epsilon at which the stronger of two readers, one by single words and one in context, "

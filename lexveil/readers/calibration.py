@@ -32,18 +32,18 @@ Measure = Callable[[Expected, str], float]  # share of a band to which a target 
 
 
 class Calibrated(NamedTuple):
-    """Calibrated ε, rounded down, with the expected recovery at this ε."""
+    """A calibrated ε, rounded down, with the expected word recovery at this ε."""
 
     epsilon: float
     expected: Expected
 
 
 class Curve:
-    """Expected recovery as a function of ε, for one mechanism over one vocabulary.
+    """Curve of expected word recovery as a function of ε, for one mechanism over one vocabulary.
 
     Attributes:
-        blind: share of words that an adversary recovers without any output, by band and over all
-            words.
+        blind: share of words that an adversary recovers without seeing any output, by frequency
+            band and over all words.
         points: computed points, by the number k of the point ε = 2^(k / STEPS_OF_AN_OCTAVE).
     """
 
@@ -56,24 +56,29 @@ class Curve:
         self._compute, self.blind, self.points = compute, blind, dict(points or {})
 
     def point(self, number: int) -> Expected:
-        """Return the expected recovery at one point of the lattice, computed on first use."""
+        """Return the expected recovery at one ε of the fixed lattice, which is computed on first
+        use.
+
+        Args:
+            number: the number k of the point ε = 2^(k / STEPS_OF_AN_OCTAVE).
+        """
         if number not in self.points:
             self.points[number] = self._compute(self.epsilon(number))
         return self.points[number]
 
     @staticmethod
     def epsilon(number: int) -> float:
-        """Return the ε of a point."""
+        """Return the ε of a point of the lattice, 2^(number / STEPS_OF_AN_OCTAVE)."""
         return float(2.0 ** (number / STEPS_OF_AN_OCTAVE))
 
     @staticmethod
     def number(epsilon: float) -> int:
-        """Return the number of the point nearest to ε."""
+        """Return the number of the lattice point nearest to ε."""
         return round(STEPS_OF_AN_OCTAVE * math.log2(epsilon))
 
     def at(self, epsilon: float) -> Expected:
-        """Return the expected recovery at any ε, interpolated between two points in the logarithm
-        of ε.
+        """Return the expected recovery at any ε, interpolated between two lattice points in the
+        logarithm of ε.
         """
         exact = min(max(math.log2(epsilon), -DOUBLINGS), DOUBLINGS) * STEPS_OF_AN_OCTAVE
         low = math.floor(exact)
@@ -93,7 +98,7 @@ class Curve:
 
 
 class OutOfReachError(RequestError):
-    """Error about a level of recovery that no ε reaches.
+    """Error about a recovery level (share of words that an adversary recovers) that no ε reaches.
 
     Attributes:
         nearest: the recovery nearest to the level that the mechanism reaches.
@@ -152,8 +157,8 @@ def epsilon_for(
 
 
 def bracket(holds: Callable[[int], bool], start: int) -> tuple[int, int]:
-    """Return two neighbouring points of the lattice: ``holds`` is true at the first and false at
-    the second.
+    """Return two neighbouring points of the lattice of ε: ``holds`` is true at the first and false
+    at the second.
 
     The search doubles its steps, beginning at ``start``, then bisects. ``holds`` counts as true at
     points below the lattice, and as false at points above it.
@@ -177,25 +182,30 @@ def bracket(holds: Callable[[int], bool], start: int) -> tuple[int, int]:
 
 
 def recovered(expected: Expected, band: str) -> float:
-    """Return the share that an adversary is expected to recover, for a band or for all words."""
+    """Return the share of words that an adversary is expected to recover, in one frequency band or
+    over all words.
+    """
     return expected.overall(expected.recovered, band)
 
 
 def unchanged(expected: Expected, band: str) -> float:
-    """Return the expected share of unchanged words, for a band or for all words."""
+    """Return the expected share of words that the mechanism leaves unchanged, in one frequency band
+    or over all words.
+    """
     return expected.overall(expected.unchanged, band)
 
 
 def given_back(expected: Expected, band: str) -> float:
-    """Return the larger of the recovered and the unchanged share. The two differ, because an
-    adversary may guess another word although the output is the true word, and the reverse.
+    """Return the larger of two expected shares: recovered words and unchanged words. They differ,
+    because an adversary may guess another word although the output is the true word, and the
+    reverse.
     """
     return max(recovered(expected, band), unchanged(expected, band))
 
 
 def without_output(prior: Floats, bands: Bytes) -> dict[str, float]:
-    """Return the share that an adversary recovers without any output, by band and over all words.
-    This adversary always guesses the most frequent word.
+    """Return the share of words that an adversary recovers without seeing any output, by frequency
+    band and over all words. This adversary always guesses the most frequent word.
     """
     best = int(np.argmax(prior))
     mass = {band: float(prior[bands == number].sum()) for number, band in enumerate(BANDS)}

@@ -1,16 +1,16 @@
-"""The contextual adversary. It combines the channel's candidates at each position with an n-gram
-model of word sequences.
+"""Adversary that uses the context of a word: it combines the candidates that the output word
+suggests at each position with an n-gram model of word sequences.
 
-Each position of a text has a certain token (which was kept), or k candidates, or is unknown (it was
-dropped, or drawn without using the source). Unknown positions cut the text into chains. The
-probability of a candidate w after the symbol v is
+Each position of a text is of one of three kinds: a certain token (which was kept), k candidates for
+a replaced word, or unknown (the token was dropped, or drawn without using the source). Unknown
+positions cut the text into chains. The probability of a candidate w after the symbol v is
 
     Pr[w | v] = λ·p₂(first(w) | v)·inner(w) + (1 - λ)·π(w)
 
 Here p₂ is the bigram probability of the n-gram model. A collocation has several words: first(w) is
 the first word of w, and inner(w) the probability of its other words, each after the word before. π
 is the public frequency, which the unigram adversary uses, too. Frequencies occur only in Pr[w | v],
-so the channel contributes Pr[M(w)=y], and at λ = 0 the guesses are those of the unigram adversary.
+so the output contributes Pr[M(w)=y], and at λ = 0 the guesses are those of the unigram adversary.
 At each position, the adversary guesses the candidate with the largest posterior probability given
 the whole chain. Under this model no other rule has more correct words on average (forward-backward;
 Rabiner 1989).
@@ -51,30 +51,32 @@ SENTENCE_ENDS = frozenset((".", "!", "?", "…"))
 
 
 class WordModel(Protocol):
-    """Protocol of the bigram language model of an adversary."""
+    """Interface of an adversary's bigram language model."""
 
     def numbers(self, words: Iterable[str]) -> Ids:
-        """Return the symbol of each of n words, (n,); -1 for words that the model does not know."""
+        """Return the symbol number of each of n words, (n,); the number is -1 for a word that the
+        model does not know.
+        """
         ...
 
     def bigrams(self) -> BigramModel:
-        """Return the bigram probabilities of symbols."""
+        """Return the bigram probabilities of the language model, by symbol numbers."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """Guesses at each position with a replaced word, as numbers of the vocabulary, in order.
+    """An adversary's guesses of each replaced word, as numbers of the vocabulary, in the order of
+    the texts.
 
     Attributes:
-        by_word: guesses from the output alone.
+        by_word: guesses from the output word alone.
         by_context: guesses from the outputs of the text and the n-gram model.
-        without_output: guesses from the n-gram model and the certain tokens; empty if not
-            requested.
-        by_neural: guesses from the outputs, both models and the certain tokens; None without a
-            neural model.
-        knowing_rest: guesses by the neural model with all other words of the text known; None if
-            the source words are not known.
+        without_output: guesses from the n-gram model and the kept tokens; empty if not requested.
+        by_neural: guesses from the outputs, both language models and the kept tokens; None without
+            a neural model.
+        knowing_rest: guesses by the neural model if all other source words of the text are known;
+            None if the source words are not known.
     """
 
     by_word: Ids
@@ -85,7 +87,8 @@ class Guesses:
 
 
 class Chains(NamedTuple):
-    """The n-gram adversary's knowledge about p replaced words, for k candidates each, (p, k) each.
+    """The n-gram adversary's knowledge about p replaced words, with k candidates each; all arrays
+    are (p, k).
 
     Attributes:
         ids: candidate words.
@@ -100,13 +103,13 @@ class Chains(NamedTuple):
     follows: Floats
 
     def best(self) -> Ids:
-        """Return (p,) the words with the largest posterior."""
+        """Return (p,) the candidate words with the largest posterior."""
         return likeliest(self.ids, self.posterior)
 
 
 class ContextualAdversary:
-    """Adversary that decodes texts of one mechanism over a vocabulary of W words, by
-    forward-backward over an n-gram model.
+    """Adversary that decodes texts of one mechanism over a vocabulary of W words, by the
+    forward-backward algorithm over an n-gram model.
     """
 
     def __init__(
@@ -151,7 +154,7 @@ class ContextualAdversary:
         return np.where(numbers < 0, self.bigrams.unknown, numbers)
 
     def guess(self, tokens: SeenTokens) -> Guesses:
-        """Decode texts, in batches."""
+        """Guess the replaced words of texts, in batches."""
         n = len(tokens.text_of)
         is_certain = tokens.is_certain
         words = [word for word in tokens.certain if word is not None]
@@ -179,12 +182,12 @@ class ContextualAdversary:
         return Guesses(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def guess_part(self, tokens: Symbols) -> list[Ids]:
-        """Return the guesses for some texts, in the order of ``Guesses``."""
+        """Return the guesses of the source words in some texts, in the order of ``Guesses``."""
         return self.by_ngrams(tokens)[0]
 
     def by_ngrams(self, tokens: Symbols) -> tuple[list[Ids], Chains]:
-        """Return the guesses by the word, by context and without the output, and the chains of the
-        guesses by context.
+        """Return the guesses of the n-gram adversary: by the output word, by context and without
+        the output. Return also the posterior knowledge on which the guesses by context rest.
         """
         candidates = self.adversary.in_texts(tokens, LOOKED_AT)
         chains = self._decode(tokens, *self._suiting(candidates, *self._neighbours(tokens)))
@@ -195,8 +198,9 @@ class ContextualAdversary:
         return [candidates.ids[:, 0], chains.best(), blind.best()], chains
 
     def _suiting(self, candidates: Candidates, left: Ids, right: Ids) -> tuple[Ids, Floats]:
-        """For each of p outputs, select CANDIDATES candidates that are most probable between the
-        certain neighbours of the output. The first candidate of an output is always selected.
+        """For each of p output words, select the CANDIDATES source words that are most probable
+        between the kept neighbours of the output. The first candidate of an output is always
+        selected.
 
         Returns:
             (p, k) words, and Pr[M(w)=y], scaled so that the largest of each position is 1; 0 for
@@ -220,8 +224,8 @@ class ContextualAdversary:
         return ids, likelihood / likelihood.max(axis=1, keepdims=True)
 
     def _without_output(self, tokens: Symbols) -> Ids:
-        """Return, for each replaced word, the words that are most probable between its certain
-        neighbours, (p, k).
+        """Return, for each replaced word, the words that are most probable between its kept
+        neighbours, without using the output; (p, k).
         """
         frequent = np.argsort(-self.prior, kind="stable")[:FREQUENT]
         left, right = self._neighbours(tokens)
@@ -237,15 +241,17 @@ class ContextualAdversary:
         return chosen[place]
 
     def _after(self, symbols: Ids, words: Ids) -> Floats:
-        """Return Pr[w | v] of words w after each symbol v; the frequency of w if the symbol is
-        NOT_CERTAIN. Symbols have the shape (n, 1), the result (n, m).
+        """Return the probability Pr[w | v] of words w after each symbol v; the result for the
+        symbol NOT_CERTAIN is the frequency of w. Symbols have the shape (n, 1), the result (n, m).
         """
         p = self.bigrams.probability(np.maximum(symbols, 0), self.first[words]) * self.inner[words]
         mixed = self.weight * p + (1 - self.weight) * self.prior[words]
         return np.where(symbols == NOT_CERTAIN, self.prior[words], mixed)
 
     def _before(self, symbols: Ids, words: Ids) -> Floats:
-        """Return Pr[v | w] of each symbol v after each word w; 1 for the symbol NOT_CERTAIN."""
+        """Return the probability Pr[v | w] of each symbol v after each word w; the result for the
+        symbol NOT_CERTAIN is 1.
+        """
         known = np.maximum(symbols, 0)
         mixed = self.weight * self.bigrams.probability(self.last[words], known)
         return np.where(
@@ -253,8 +259,8 @@ class ContextualAdversary:
         )
 
     def _neighbours(self, tokens: Symbols) -> tuple[Ids, Ids]:
-        """Return the certain symbols before and after each replaced word; NOT_CERTAIN if there is
-        none.
+        """Return the symbols of the kept tokens before and after each replaced word; the symbol is
+        NOT_CERTAIN if that neighbour was not kept.
         """
         drawn = np.flatnonzero(tokens.outputs >= 0)
         is_first = is_new(tokens.text_of)
@@ -263,7 +269,9 @@ class ContextualAdversary:
         return left[drawn], right[drawn]
 
     def _decode(self, tokens: Symbols, ids: Ids, likelihood: Floats) -> Chains:
-        """Run forward-backward over (p, k) candidates at the p positions of replaced words."""
+        """Run the forward-backward algorithm over (p, k) candidates at the p positions of replaced
+        words.
+        """
         from lexveil.readers.kernels.chains import ChainCandidates, marginals
 
         drawn = tokens.outputs >= 0
@@ -299,8 +307,8 @@ class ContextualAdversary:
         return Chains(ids, likelihood, posterior, follows)
 
     def _chains(self, tokens: Symbols, here: Ids) -> tuple[Ids, Ids]:
-        """Return the first of the positions ``here`` in each chain, then the number of positions;
-        and the symbol before each chain.
+        """Return the chains into which the positions ``here`` divide: the first position of each
+        chain, then the number of positions; and the symbol before each chain.
         """
         if not len(here):
             return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
@@ -313,6 +321,6 @@ class ContextualAdversary:
 
 
 def likeliest(ids: Ids, scores: Floats) -> Ids:
-    """Return, for each row of (p, k) words, the word with the largest score, (p,)."""
+    """Return the word with the largest score in each row of (p, k) words; shape (p,)."""
     best: Ids = np.take_along_axis(ids, scores.argmax(axis=1)[:, None], axis=1)[:, 0]
     return best

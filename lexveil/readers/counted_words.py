@@ -1,5 +1,6 @@
-"""Words that may be perturbed, with their public frequencies and public texts around them; and the
-recovery by a reader who sees no output. For every mechanism and ε, recovery is at least this.
+"""Words that a policy may perturb, with their public frequencies and public texts around them. The
+module also computes the recovery by an adversary who sees no output, which is a lower limit for
+every mechanism and ε.
 
 No function needs vectors, so this limit is known before an embedding is trained.
 """
@@ -31,11 +32,11 @@ NEVER = 1e-300  # prior of an impossible word, because an adversary takes logari
 
 
 class WordsInContext(NamedTuple):
-    """Texts of t tokens around n words, (n, t) each.
+    """Random public texts of t tokens around n words; all arrays are (n, t).
 
     Attributes:
         rows: the tokens, as rows of the embedding.
-        ids: the tokens, as numbers of the vocabulary; -1 for tokens outside it.
+        ids: the tokens, as numbers of the vocabulary; -1 for tokens outside the vocabulary.
         is_perturbed: whether the policy perturbs the token.
     """
 
@@ -46,7 +47,7 @@ class WordsInContext(NamedTuple):
 
 @dataclass(frozen=True)
 class CountedWords:
-    """The W words that a strategy and policy perturb, with frequencies by public counts.
+    """The W words that a strategy and policy perturb, with their public frequencies.
 
     Attributes:
         vocabulary: the words as rows of an embedding.
@@ -71,7 +72,9 @@ class CountedWords:
         policy: Policy,
         language: str,
     ) -> CountedWords:
-        """Return the words of an embedding. Only tokens and counts of ``space`` are used."""
+        """Return the words of an embedding that a policy perturbs, with their frequencies. Only
+        tokens and counts of ``space`` are used.
+        """
         rows = vocabulary.rows
         tokens = [space.tokens[row] for row in rows.tolist()]
         counts = space.counts[rows]
@@ -86,14 +89,14 @@ class CountedWords:
         return cls(vocabulary, prior, bands, texts)
 
     def sample(self, name: str, n_words: int) -> WordSample:
-        """Draw ``n_words`` words of each band, with a generator seeded by a public seed and
-        ``name``. Another name gives another sample.
+        """Draw ``n_words`` words of each frequency band, with a generator seeded by a public seed
+        and ``name``. Another name gives another sample.
         """
         return WordSample.draw(self.prior, self.bands, stream(PUBLIC_SEED, "words", name), n_words)
 
     def around(self, sample: WordSample, name: str) -> WordsInContext:
-        """Draw a text around each word of a sample, with a generator seeded by a public seed and
-        ``name``.
+        """Draw a random text around each word of a sample, with a generator seeded by a public seed
+        and ``name``.
         """
         texts = self.texts
         assert texts is not None
@@ -104,8 +107,8 @@ class CountedWords:
     def guesses(
         self, clean: WordsInContext, outputs: Ids, before: Ids, epsilon: float, by_word: Adversary
     ) -> list[Ids]:
-        """Return the guesses of the words in the middle of the texts, by the word and in context,
-        (n,) each.
+        """Return an adversary's guesses of the words in the middle of the texts: by the output word
+        alone, and in context; (n,) each.
 
         The adversary knows all unperturbed tokens, even those that the policy drops.
 
@@ -140,11 +143,11 @@ class CountedWords:
         return [guesses.by_word[middle], guesses.by_context[middle]]
 
     def least(self) -> dict[str, float]:
-        """Return the share of the perturbed words that a reader names without seeing an output, by
-        band.
+        """Return the share of the perturbed words that an adversary guesses without seeing an
+        output, by frequency band. An adversary who sees an output guesses at least this share, for
+        every mechanism and ε.
 
-        The reader knows the counts and the unperturbed tokens. Whoever sees an output knows more,
-        for every mechanism and ε.
+        The adversary knows the counts and the unperturbed tokens.
         """
         sample = self.sample("calibration", UNSEEN)
         clean = self.around(sample, "calibration")
@@ -156,12 +159,12 @@ class CountedWords:
 
 
 def below_least(nearest: float, band: str) -> str:
-    """Return the reason why no run can have a level of recovery that is below the share of words
-    that a reader names without any output.
+    """Return a message that explains why no run of the grid can reach a recovery level below the
+    share of words that an adversary guesses without any output.
 
     Args:
-        nearest: the share of the words that this reader names.
-        band: the band of the words.
+        nearest: the share of the words that this adversary guesses.
+        band: the frequency band of the words.
     """
     words = "all words" if band == ALL else f"the {band} words"
     return (
@@ -173,7 +176,7 @@ def below_least(nearest: float, band: str) -> str:
 
 
 class Unseeing(Adversary):
-    """Adversary who sees no output and knows only the frequencies of W words."""
+    """Adversary who sees no output, and always guesses the most frequent of W words."""
 
     def __init__(self, prior: Floats) -> None:
         self.log_prior: Floats = np.log(np.maximum(prior, NEVER))
@@ -186,7 +189,7 @@ class Unseeing(Adversary):
         k: int,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Candidates:
-        """Return the k most frequent words for each of n outputs."""
+        """Return the k most frequent words as the candidates of each of n outputs."""
         ids = np.tile(self.frequent[:k], (len(outputs), 1))
         return Candidates(ids, self.log_prior[ids])
 

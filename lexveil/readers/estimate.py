@@ -1,5 +1,5 @@
-"""The unigram adversary for mechanisms without a closed form. It applies Bayes' rule with a channel
-estimated from a public simulation.
+"""Unigram adversary for mechanisms without a closed-form output distribution. It applies Bayes'
+rule with a distribution that is estimated from a public simulation.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ Lists = Callable[[], "NearTable | None"]
 
 
 class EstimatedAdversary(LadderAdversary):
-    """Adversary that guesses by MAP under P[y|w] = own(w) for y = w, else (1 - own(w))·Q(y)·r(w,y)
-    / N(w).
+    """Adversary that guesses the most probable source word w by Bayes' rule, with the estimated
+    distribution P[y|w] = own(w) for y = w, else (1 - own(w))·Q(y)·r(w,y) / N(w).
 
     At each epsilon of a ladder (a grid of ε), the mechanism itself replaces ``DRAWS`` words from a
     public seed: half of them are drawn by the prior, half uniformly. d is the Euclidean distance of
@@ -122,10 +122,10 @@ class EstimatedAdversary(LadderAdversary):
         epsilon: Floats,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Floats:
-        """Return log-likelihoods of n words and outputs, as in ``Adversary``.
+        """Return log-likelihoods ln Pr[M(w) = y] of n words and outputs, as in ``Adversary``.
 
         Raises:
-            ParameterError: if an epsilon lies outside the ladder's grid.
+            ParameterError: if an epsilon lies outside the grid of the ladder.
         """
         from lexveil.core.embeddings.exact_search import pair_distances
 
@@ -154,8 +154,9 @@ class EstimatedAdversary(LadderAdversary):
     def _simulate(
         self, mechanism: Mechanism, level: int, epsilon: float
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Replace words at one epsilon. From the outputs, estimate the logarithms of (1 - own)/N,
-        own and Q, each (V,), and the slopes of ln r.
+        """Simulate the mechanism at one epsilon. From the outputs, estimate the logarithms of (1 -
+        own)/N, own and Q, each (V,), and the slopes of ln r; the class docstring defines these
+        functions.
 
         Raises:
             ParameterError: if the mechanism refuses epsilon.
@@ -192,8 +193,8 @@ class EstimatedAdversary(LadderAdversary):
         return np.log1p(-own) - self._log_mean_ratio(slopes, typical), np.log(own), spread, slopes
 
     def _features(self, words: Ids, outputs: Ids, d: Floats) -> Floats:
-        """Return the features of n pairs of different words at distance d, (n, FEATURES). ln r is
-        linear in these features.
+        """Return the regression features of n pairs of different words at distance d, (n,
+        FEATURES). The estimated ln r is linear in these features.
         """
         shares = [np.minimum(near[ids] / d, 1) for ids in (words, outputs) for near in self._near]
         # about 1, so that the ridge penalty has the same strength for every space
@@ -203,7 +204,9 @@ class EstimatedAdversary(LadderAdversary):
         )
 
     def _unchanged(self, words: Ids, is_unchanged: Flags) -> Floats:
-        """Return the probability that each word is unchanged, (V,), never exactly 0 or 1."""
+        """Estimate the probability that the mechanism leaves each word unchanged, (V,). The result
+        is never exactly 0 or 1.
+        """
         from scipy.optimize import isotonic_regression
 
         nearest = self._near[0].astype(np.float64)
@@ -213,8 +216,8 @@ class EstimatedAdversary(LadderAdversary):
         return np.clip(own, 0.5 / DRAWS, 1 - 0.5 / DRAWS)
 
     def _log_spread(self, outputs: Ids) -> Floats:
-        """Return ln Q(y) of all words, (V,). Counts are shrunk towards the counts of words with
-        vectors of similar length.
+        """Estimate ln Q(y) of all words, (V,), where Q(y) is the probability that a changed word
+        becomes y. Counts are shrunk towards the counts of words with vectors of similar length.
         """
         n = max(len(outputs), 1)
         counts = np.bincount(outputs, minlength=len(self.vectors))
@@ -225,7 +228,7 @@ class EstimatedAdversary(LadderAdversary):
         return spread
 
     def _log_mean_ratio(self, slopes: Floats, outputs: Ids) -> Floats:
-        """Return ln N(w) for all words w, (V,). N(w) is estimated as the mean of r over some
+        """Estimate the normalizer ln N(w) of all words w, (V,). N(w) is the mean of r over some
         outputs other than w.
         """
         linear, square, log, *shares = (slopes / self._units).tolist()
@@ -284,9 +287,7 @@ def near_of(mechanism: Mechanism, lists: Lists | None = None) -> Vectors:
 
 
 def _near_among(vectors: Vectors, among: int) -> Vectors:
-    """Return the distances that ``near_of`` returns, computed within a fixed sample of ``among``
-    words.
-    """
+    """Estimate the distances that ``near_of`` returns, from a fixed sample of ``among`` words."""
     from lexveil.core.embeddings.exact_search import ExactSearch
 
     n = len(vectors)
@@ -303,8 +304,8 @@ def _near_among(vectors: Vectors, among: int) -> Vectors:
 
 
 def _first_and_last(near: Vectors) -> Vectors:
-    """Return the first and the last of k distances to near words, (V, k), as (2, V); 1 if k is
-    0.
+    """Reduce the k distances of each word to its near words, (V, k), to the first and the last, (2,
+    V); both are 1 if k is 0.
     """
     ends = np.ones((2, len(near)), dtype=np.float32)
     if near.shape[1]:
@@ -313,8 +314,8 @@ def _first_and_last(near: Vectors) -> Vectors:
 
 
 def discriminate(features: Floats, is_pair: Flags) -> Floats:
-    """Return the slopes (F,) of the log odds that a pair is a true pair, by logistic regression
-    with a ridge penalty.
+    """Return the slopes (F,) of the log odds that a pair is a true pair of word and output, not a
+    random pair, by logistic regression with a ridge penalty.
 
     The odds are the ratio of the densities times the ratio of the numbers of true and random pairs;
     the intercept absorbs the second ratio.

@@ -1,19 +1,19 @@
-"""Linkage: how often somebody with candidate texts identifies the source of an output.
+"""Linkage: how often an adversary with candidate texts identifies the source text of an output.
 
-Single words can be denied even if the text as a whole is identified. For the structure that an
-output discloses (the number of tokens, and which tokens were kept, with their words) hardly ever
-fits two texts. Three adversaries rank the candidates of each output:
+A text as a whole may be identified although each of its single words can be denied. The reason is
+that the structure that an output discloses (the number of tokens, and which tokens were kept, with
+their words) hardly ever fits two texts. Three adversaries rank the candidates of each output:
 
-* *structure* knows the fates of the tokens and the kept tokens, and ignores replaced words.
-  Candidates with the structure of the output rank first, all on a par.
+* *structure* knows which tokens were perturbed, kept or dropped, and the kept tokens, and ignores
+  replaced words. Candidates with the structure of the output rank first, all on a par.
 * *naive* knows nothing of the method. It uses TF-IDF of words, and of words with their positions,
   and the cosine of output and candidate.
 * *likelihood* knows everything but the source. It ranks candidates with the structure of the output
   by Σ ln Pr[M(w_i) = y_i].
 
-The figure of an adversary is the share of outputs for which it ranks the source first; k candidates
-that share the first rank count 1/k each. Candidates are texts of similar length: those whose number
-of tokens is nearest to that of the source.
+The figure of an adversary is the share of outputs for which it ranks the source first; if k
+candidates share the first rank, each counts 1/k. Candidates are texts of similar length: those
+whose number of tokens is nearest to that of the source.
 
 The shares depend on source texts, so they are computed only for evaluation data and public texts.
 """
@@ -38,11 +38,13 @@ DIGEST = 16  # bytes of a hash: enough that collisions are negligible
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DisclosedTexts:
-    """Structure and replaced words of texts, token by token. They contain source text.
+    """The disclosed structure and the replaced words of source texts, token by token. This object
+    contains source text.
 
     Attributes:
         starts: (n_texts + 1,) the first token of each text.
-        keys: a hash of the structure of each text: the fates of its tokens and the kept tokens.
+        keys: a hash of the structure of each text: which tokens are perturbed, kept or dropped, and
+            the kept tokens.
         words: (n,) number of the word at each perturbed token, in the mechanism; -1 at other
             tokens.
     """
@@ -53,7 +55,7 @@ class DisclosedTexts:
 
     @classmethod
     def of(cls, encoded: Encoded, action: Codes, words: WordNumbers) -> DisclosedTexts:
-        """Return the structure of encoded texts.
+        """Return the disclosed structure and the replaced words of encoded texts.
 
         Args:
             encoded: n tokens.
@@ -84,7 +86,7 @@ class DisclosedTexts:
     def cut(
         cls, texts: Sequence[str], lexicon: Lexicon, number: WordNumbers, policy: Policy
     ) -> DisclosedTexts:
-        """Return the structure that outputs of some texts would disclose.
+        """Return the structure that outputs of the given texts would disclose.
 
         Args:
             number: (V,) for each row of the embedding, the number of the word in the mechanism; -1
@@ -100,14 +102,15 @@ class DisclosedTexts:
         return np.diff(self.starts)
 
     def perturbed(self, text: int) -> WordNumbers:
-        """Return the words at the perturbed tokens of a text, in order."""
+        """Return the word numbers of the perturbed tokens of a text, in order."""
         words = self.words[self.starts[text] : self.starts[text + 1]]
         return WordNumbers(words[words >= 0])
 
 
 def n_unique(texts: DisclosedTexts) -> int:
-    """Return the number of texts whose structure no other of these texts has. A text that discloses
-    no structure has an empty key, and does not count.
+    """Return the number of texts that can be identified by their disclosed structure, because no
+    other text has the same. A text that discloses no structure has an empty key, and does not
+    count.
     """
     keys, counts = np.unique(np.array(texts.keys, dtype=f"S{DIGEST}"), return_counts=True)
     return int(((counts == 1) & (keys != b"")).sum())
@@ -115,7 +118,8 @@ def n_unique(texts: DisclosedTexts) -> int:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LinkageReaders:
-    """The three adversaries over some outputs and a pool of candidates. They hold source text.
+    """The three linkage adversaries, with some outputs and a pool of candidate source texts. This
+    object holds source text.
 
     Attributes:
         candidates: the P texts of the pool.
@@ -123,10 +127,11 @@ class LinkageReaders:
         outputs: (n,) number of the output word at each perturbed token of the m outputs, one output
             after the other.
         epsilon: (n,) the ε of each of these tokens.
-        before: (n,) the token written before each of them, as a row of the embedding, or -1.
-        similarities: the naive adversary's similarities of outputs and candidates; the one with the
-            better result counts.
-        adversary: the adversary that knows the channel.
+        before: (n,) the token written before each of these tokens, as a row of the embedding, or
+            -1.
+        similarities: the naive adversary's similarities of outputs and candidates; the similarity
+            with the better result counts.
+        adversary: the adversary that knows the mechanism's output distribution.
     """
 
     candidates: DisclosedTexts
@@ -139,8 +144,8 @@ class LinkageReaders:
 
     def shares(self, size: int) -> dict[str, float]:
         """Return the share of outputs whose source each adversary ranks first among ``size``
-        candidates of similar length. The source is one of the candidates. If there are fewer texts,
-        all of them are candidates.
+        candidates of similar length. The source is one of the candidates. If there are fewer than
+        ``size`` texts, all of them are candidates.
         """
         structure = np.zeros(len(self.sources))
         likelihood = np.zeros(len(self.sources))
@@ -166,7 +171,9 @@ class LinkageReaders:
         }
 
     def _log_likelihood(self, texts: Ids, tokens: slice) -> Floats:
-        """Return Σ ln Pr[M(w_i) = y_i] of candidates that have the structure of an output."""
+        """Return the log-likelihood Σ ln Pr[M(w_i) = y_i] of an output under each candidate that
+        has the output's structure.
+        """
         if len(texts) == 1:
             return np.zeros(1)
         words = np.stack([self.candidates.perturbed(text) for text in texts.tolist()])
@@ -196,8 +203,8 @@ def like_length(lengths: Ids, source: int, size: int) -> Ids:
 
 
 def first_chance(scores: Floats, source: int) -> float:
-    """Return the probability that the source ranks first: 0 if a candidate scores higher, else 1/k
-    if k candidates share its score.
+    """Return the probability that the source ranks first, if ties are broken at random: 0 if a
+    candidate scores higher, else 1/k if k candidates share its score.
     """
     best = scores.max()
     return 1 / int((scores == best).sum()) if scores[source] == best else 0.0
@@ -222,13 +229,13 @@ class TfidfCosine:
         self.outputs = vectorizer.transform(outputs)
 
     def of(self, output: int) -> Floats:
-        """Return (P,) the cosine of an output and each candidate."""
+        """Return (P,) the cosine similarity of an output and each candidate."""
         cosines: Floats = (self.outputs[output] @ self.candidates).toarray()[0].astype(np.float64)
         return cosines
 
 
 def naive_similarities(outputs: Sequence[str], candidates: Sequence[str]) -> list[TfidfCosine]:
-    """Return the similarities of the naive adversary: by words, and by words with
+    """Return the similarities of the naive adversary: TF-IDF cosines of words, and of words with
     their positions.
     """
     return [TfidfCosine(outputs, candidates, features) for features in (words_of, words_at_places)]
@@ -240,5 +247,5 @@ def words_of(text: str) -> list[str]:
 
 
 def words_at_places(text: str) -> list[str]:
-    """Return the words of a text, each with its position."""
+    """Return the words of a text in lower case, each joined with its position."""
     return [f"{place} {word}" for place, word in enumerate(words_of(text))]

@@ -1,4 +1,6 @@
-"""The unigram adversary of 1-Diffractor. It uses the closed form within a window of each list."""
+"""Unigram adversary of the mechanism 1-Diffractor, which adds noise to the positions of words in
+lists. It uses the closed form of the output distribution within a window of each list.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ WORDS_AT_A_TIME = 64  # words per block, whose distributions are in memory toget
 
 
 class ListsAdversary(Adversary):
-    """Adversary that guesses the w that maximizes ln π(w) + ln of the mean over the lists of
-    Pr[index of w becomes index of y].
+    """Adversary that guesses the source word w of an output y with the largest ln π(w) + ln of the
+    mean over the lists of Pr[index of w becomes index of y].
 
     Only words near y in some list are scored. In a list of W words, the probability that an index i
     becomes the index j of y is at most c·exp(-s(|i-j|)), where s never decreases. Geometric noise
@@ -47,7 +49,7 @@ class ListsAdversary(Adversary):
         k: int,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Candidates:
-        """Return the k most probable source words of each of n outputs, as in ``Adversary``.
+        """Return the k most probable source words of each of n output words, as in ``Adversary``.
 
         Raises:
             ParameterError: if an epsilon is not finite and greater than 0.
@@ -68,7 +70,7 @@ class ListsAdversary(Adversary):
         epsilon: Floats,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Floats:
-        """Return log-likelihoods of n words and outputs, as in ``Adversary``."""
+        """Return log-likelihoods ln Pr[M(w) = y] of n words and outputs, as in ``Adversary``."""
         log_likelihood = np.empty(len(words))
         channels, channel_of = np.unique(
             np.stack([words.astype(np.float64), epsilon]), axis=1, return_inverse=True

@@ -1,4 +1,4 @@
-"""The meaning of an epsilon, in numbers and sentences for people who approve a release."""
+"""Explanation of an epsilon in numbers and sentences, for people who approve a release."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ WORDS_AT_A_TIME = 64  # words per block, whose distances to all others are in me
 
 
 class Spread(NamedTuple):
-    """Median and largest value of distances of words."""
+    """Median and largest value of a distance over many words."""
 
     median: float
     worst: float
 
 
 class WordDistances(NamedTuple):
-    """Distances from a word to its nearest other word, to the median word and to a random word, in
-    the metric of the guarantee.
+    """Distances of words in the metric of the guarantee: to the nearest other word, to the median
+    word and to a random word.
 
     Medians are over ``MEASURED_WORDS`` words drawn from a public seed. The worst values are over
     these words and the words that are farthest from them, because a random draw hardly ever
@@ -56,7 +56,9 @@ class WordDistances(NamedTuple):
 
 
 def word_distances(mechanism: Mechanism) -> WordDistances | None:
-    """Measure the distances of a mechanism's words; None if it has fewer than two words."""
+    """Measure the distances between a mechanism's words. The result is None if the mechanism has
+    fewer than two words.
+    """
     n = mechanism.size
     if n < 2:
         return None
@@ -109,7 +111,9 @@ class _Rows:
 
 
 def recovery_at(expected: Expected) -> RecoveryAt:
-    """Return the expected recovery at one ε, by band and over all words."""
+    """Return the expected share of recovered words at one ε, by frequency band and over all
+    words.
+    """
     bands = {
         band: _band(
             expected.mass[band],
@@ -126,12 +130,12 @@ def recovery_at(expected: Expected) -> RecoveryAt:
 
 
 def _mass(expected: Expected, name: str) -> float:
-    """Return the share of the perturbed words that belong to a group of bands."""
+    """Return the share of the perturbed words that belong to a group of frequency bands."""
     return sum(expected.mass[band] for band in BANDS_OF[name])
 
 
 def _together(expected: Expected, name: str) -> BandRecovery:
-    """Return the expected recovery of the words of several bands as one group."""
+    """Return the expected recovery of the words of several frequency bands as one group."""
     mass = _mass(expected, name)
     # The bands are independent samples, so the variances of their parts add up.
     parts = [
@@ -154,8 +158,8 @@ def _band(share_of_words: float, *figures: float) -> BandRecovery:
 
 
 def bound_at(mechanism: Mechanism, epsilon: float, distances: WordDistances | None) -> Bound | None:
-    """Return the bound of the mechanism's privacy map on the likelihood ratio of an output; None if
-    no bound is proven.
+    """Return the proven bound on the likelihood ratio of an output for two different words, from
+    the mechanism's privacy map. The result is None if no bound is proven.
     """
     if distances is None or not mechanism.is_proven:
         return None
@@ -171,8 +175,8 @@ def bound_at(mechanism: Mechanism, epsilon: float, distances: WordDistances | No
 def meaning_of(
     mechanism: Mechanism, points: Sequence[Expected], distances: WordDistances | None
 ) -> Meaning:
-    """Return the meaning of some epsilons, in ascending order. The sentences are about the last
-    one.
+    """Return an explanation of some epsilons for people, in ascending order. The sentences are
+    about the largest epsilon.
     """
     at = [
         MeaningAt(
@@ -201,8 +205,8 @@ def _purposes(expected: Expected) -> dict[str, ScaleTold]:
 
 
 def purpose_sentences(expected: Expected) -> list[str]:
-    """Return sentences on how much less the words on a scale are hidden, for each purpose that the
-    metric preserves.
+    """Return one sentence for each purpose (a word scale that the metric preserves) about how much
+    less the words on the scale are hidden.
     """
     return [
         f"Less hidden, by the purpose {name}: of 100 words {_of_100(told.share)} are on its "
@@ -213,8 +217,8 @@ def purpose_sentences(expected: Expected) -> list[str]:
 
 
 def reader_sentence(at: Sequence[MeaningAt]) -> str:
-    """Return the sentence on the rare words that an adversary is expected to recover, or on all
-    words if none are rare.
+    """Return the sentence about the share of rare words that an adversary is expected to recover.
+    If no words are rare, the sentence is about all words.
     """
     last = at[-1]
     band = "rare" if "rare" in last.bands else ALL
@@ -237,7 +241,7 @@ def reader_sentence(at: Sequence[MeaningAt]) -> str:
 
 
 def bound_sentence(bound: Bound | None) -> str:
-    """Return the sentence on the bound of the likelihood ratio of an output."""
+    """Return the sentence about the bound on the likelihood ratio of an output."""
     if bound is None:
         return (
             "No bound is proven for how much likelier an output is under the true word than "
@@ -256,7 +260,7 @@ def bound_sentence(bound: Bound | None) -> str:
 
 
 def times(logarithm: float) -> str:
-    """Format a factor of at least 1 for people, given its natural logarithm."""
+    """Format a factor of at least 1 as a phrase for people, given its natural logarithm."""
     power = logarithm / math.log(10)
     if power < PLAIN:
         value = math.exp(logarithm)

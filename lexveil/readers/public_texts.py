@@ -1,4 +1,4 @@
-"""Bigram model of public texts. It draws random texts around a word, and gives an adversary the
+"""Bigram model of public texts. It draws a random text around a word, and gives an adversary the
 probabilities of these texts.
 """
 
@@ -32,11 +32,11 @@ class TokenBigrams:
         self._number = {token: row for row, token in enumerate(tokens)}
 
     def numbers(self, words: Iterable[str]) -> Ids:
-        """Return the symbol of each word, as in ``WordModel``."""
+        """Return the symbol number of each word, as in ``WordModel``."""
         return np.array([self._number[word] for word in words], dtype=np.int64)
 
     def bigrams(self) -> BigramModel:
-        """Return the bigram probabilities of symbols, as in ``WordModel``."""
+        """Return the bigram probabilities by symbol numbers, as in ``WordModel``."""
         first = self._after.first
         kinds = np.diff(self._after.starts)
         none = np.zeros(3)
@@ -47,7 +47,9 @@ class TokenBigrams:
         return BigramModel(single, starts, first * len(single) + self._after.ids, seen, rest)
 
     def around(self, rows: Ids, rng: np.random.Generator) -> Ids:
-        """Draw texts with each of n tokens in the middle, (n, 2·REACH + 1)."""
+        """Draw one random text around each of n tokens, with the token in the middle; (n, 2·REACH +
+        1).
+        """
         texts = np.empty((len(rows), 2 * REACH + 1), dtype=np.int64)
         texts[:, REACH] = rows
         for step in range(1, REACH + 1):

@@ -1,4 +1,4 @@
-"""Expected recovery of words drawn by a model's public counts.
+"""Expected recovery by an adversary of words that are drawn by a model's public counts.
 
 All results depend on the model, the mechanism's parameters, the policy and a public seed, never on
 a text.
@@ -31,12 +31,12 @@ NEAR = 300  # number of words per band if an approximate share is enough
 
 @dataclass(frozen=True)
 class PublicWords:
-    """The words of one mechanism, strategy and policy, with frequencies by public counts.
+    """The words that one mechanism, strategy and policy can replace, with their public frequencies.
 
     Attributes:
         prepared: the mechanism over its W words.
         counted: the words with their frequencies.
-        scales: (W,) the scores of each word, by purpose.
+        scales: (W,) the scores of each word, by purpose (a word scale that the metric preserves).
     """
 
     prepared: Prepared
@@ -52,7 +52,8 @@ class PublicWords:
         policy: Policy,
         prepared: Prepared | None = None,
     ) -> PublicWords:
-        """Return the words of a model.
+        """Return the words of a model that a mechanism, strategy and policy can replace, with their
+        public frequencies.
 
         Args:
             prepared: the mechanism of the model, if it was built before.
@@ -90,18 +91,19 @@ class PublicWords:
         return near_of(self.prepared.mechanism, self.prepared.open_near_lists)
 
     def sample(self, name: str, n_words: int) -> WordSample:
-        """Draw ``n_words`` words of each band, with a generator seeded by a public seed and
-        ``name``. Another name gives another sample.
+        """Draw ``n_words`` words of each frequency band, with a generator seeded by a public seed
+        and ``name``. Another name gives another sample.
         """
         return self.counted.sample(name, n_words)
 
     def adversary(self, epsilon_range: tuple[float, float]) -> Adversary:
-        """Build the unigram adversary for token budgets within a range."""
+        """Build the unigram adversary of the mechanism, for token budgets within a range."""
         prior = np.maximum(self.prior, NEVER)
         return build_adversary(self.prepared.mechanism, prior, epsilon_range, lambda: self._near)
 
     def expected(self, epsilon: float, name: str = "calibration") -> Expected:
-        """Return the expected recovery of tokens of one epsilon by the strongest adversary.
+        """Return the share of words that the strongest adversary is expected to recover from tokens
+        of one epsilon.
 
         Args:
             name: name of the sample. Together with a public seed it determines words and noise,
@@ -119,11 +121,11 @@ class PublicWords:
         return Expected.of(epsilon, sample, outputs, guesses, self.scales)
 
     def read(self, sample: WordSample, epsilon: float, name: str) -> tuple[Ids, list[Ids]]:
-        """Return the outputs of words in public texts, and the guesses by the word and in context;
-        (n,) each.
+        """Simulate outputs of the words of a sample, placed in random public texts, and return them
+        with an adversary's guesses by the output word and in context; (n,) each.
 
-        The texts around the words are rewritten as in a run, from left to right, and decoded as a
-        whole. The adversary knows all unperturbed tokens, even those that the policy drops.
+        The texts around the words are rewritten as in a real run, from left to right, and decoded
+        as a whole. The adversary knows all unperturbed tokens, even those that the policy drops.
         """
         clean = self.counted.around(sample, name)
         written = self._rewritten(clean, epsilon, stream(PUBLIC_SEED, "noise", name))
@@ -134,7 +136,7 @@ class PublicWords:
         return outputs[:, REACH], guesses
 
     def _rewritten(self, clean: WordsInContext, epsilon: float, rng: np.random.Generator) -> Ids:
-        """Rewrite texts one column after the other, because the tokens written before can affect a
+        """Rewrite texts column by column, because the output tokens before a token can affect its
         draw.
         """
         mechanism = self.prepared.mechanism
@@ -150,8 +152,8 @@ class PublicWords:
         return written
 
     def epsilon_near(self, target: float, band: str) -> float:
-        """Return an ε at which the share of unchanged words is about ``target``. It is quick to
-        compute, and serves as the start of the search.
+        """Return an ε at which the share of unchanged words is about ``target``. The estimate is
+        quick, and serves as the start of the calibration's search.
         """
         mechanism = self.prepared.mechanism
         words = WordSample.draw(self.prior, self.bands, stream(PUBLIC_SEED, "near"), NEAR)

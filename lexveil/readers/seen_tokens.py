@@ -15,7 +15,7 @@ NOT_CERTAIN = -1  # symbol of a position without a certain word
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SeenTokens:
-    """The n positions of some texts, as an adversary sees them.
+    """The n token positions of some output texts, as an adversary sees them.
 
     Attributes:
         text_of: (n,) the text of each position, ascending.
@@ -40,13 +40,13 @@ class SeenTokens:
 
     @property
     def is_certain(self) -> Flags:
-        """(n,) whether the word was kept."""
+        """(n,) whether the word at each position was kept."""
         return np.fromiter((word is not None for word in self.certain), np.bool_, len(self.certain))
 
 
 class Symbols(NamedTuple):
-    """``SeenTokens`` with a symbol of the n-gram model for each certain token; other tokens have
-    NOT_CERTAIN. All arrays are (n,).
+    """Token positions of texts (``SeenTokens``), with an n-gram symbol for each kept token; other
+    positions have the symbol NOT_CERTAIN. All arrays are (n,).
 
     ``first`` and ``last`` differ at the end of a sentence: the next word follows the symbol that
     begins a sentence.
@@ -63,7 +63,7 @@ class Symbols(NamedTuple):
     certain: Sequence[str | None]
 
     def part(self, start: int, stop: int) -> Symbols:
-        """Return the tokens ``start`` to ``stop`` - 1."""
+        """Return the positions ``start`` to ``stop`` - 1."""
         return Symbols._make(each[start:stop] for each in self)
 
 
@@ -86,7 +86,9 @@ def written_before(text_of: Ids, rows: ModelRows, is_dropped: Flags) -> ModelRow
 
 
 def is_new(values: Ids) -> Flags:
-    """Return whether each of n values differs from the one before; the first counts as new."""
+    """Return whether each of n values differs from the value before it; the first value counts as
+    different.
+    """
     new = np.ones(len(values), dtype=np.bool_)
     np.not_equal(values[1:], values[:-1], out=new[1:])
     return new

@@ -1,12 +1,12 @@
-"""Levels of protection for texts that are replaced by sentences of a bank. A level has the largest
-epsilon at which a reader identifies the sources of outputs, and names their words, no more often
-than the level allows.
+"""Protection levels for texts that are replaced by sentences of a sentence bank. The epsilon of a
+level is the largest at which an adversary identifies source texts, and names their words, no more
+often than the level allows.
 
-The reader knows the exact channel, and with the sentence as unit also the number of sentences of
-each text. Of 1,000 public texts of similar length, each is a source once and a candidate always.
-The reader guesses the likeliest candidate as the source; no other reader is right more often. Words
-are named as in ``recovery.sentences``: by the probabilities of the other texts, as if the source
-itself were unknown.
+The adversary knows the exact output distribution and, if each sentence is replaced by one sentence,
+also the number of sentences of each text. Of 1,000 public texts of similar length, each is a source
+once and a candidate always. The adversary guesses the likeliest candidate as the source; no other
+adversary is right more often. Words are named as in ``recovery.sentences``: by the probabilities of
+the other texts, as if the source itself were unknown.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ MOST = 10 * STEPS_OF_AN_OCTAVE  # number of epsilon 1,024
 
 
 class SentenceShares(NamedTuple):
-    """Shares of sources and words (of 1) that a reader recovers at an epsilon.
+    """Shares (from 0 to 1) of source texts and words that an adversary recovers at one epsilon.
 
     Attributes:
-        linkage: share of sources that are identified among the candidates.
-        content: share of the distinct content words of sources that are named.
+        linkage: share of source texts that are identified among the candidates.
+        content: share of the distinct content words of source texts that are named.
         rare: share of the rare words among these that are named.
     """
 
@@ -53,11 +53,12 @@ class SentenceShares(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PublicSources:
-    """Public texts that serve as sources and as candidates in the measurement of linkage.
+    """Public texts that serve as sources and as candidates in the measurement of linkage
+    (identification of source texts).
 
     Attributes:
         vectors: the vectors of the units, which are the texts or their sentences.
-        unit_of: (n,) the unit that each draw replaces.
+        unit_of: (n,) the unit that each drawn sentence replaces.
         starts: (P + 1,) the first draw of each text.
         words: (P, W) 1 if a text contains a content word, else 0. The W words are those that occur
             in some text.
@@ -74,12 +75,13 @@ class PublicSources:
     def of(
         cls, cut: CutTexts, per_text: int | None, embed: Callable[[Units], Vectors], bands: Bytes
     ) -> PublicSources:
-        """Build the sources from texts.
+        """Build the source and candidate texts of a linkage measurement.
 
         Args:
-            per_text: number of draws for a text; None for one draw for each sentence.
+            per_text: number of sentences that replace a text; None if one sentence replaces each
+                sentence.
             embed: the function that gives vectors to units.
-            bands: (V,) the band of each token, as an index into ``BANDS``.
+            bands: (V,) the frequency band of each token, as an index into ``BANDS``.
         """
         units, drawn_for, unit_of = cut.draws(per_text)
         starts = np.searchsorted(drawn_for, np.arange(len(cut) + 1)).astype(np.int64)
@@ -95,11 +97,11 @@ class PublicSources:
         return len(self.starts) - 1
 
     def log_likelihoods(self, log_p: Floats, drawn: Ids) -> Floats:
-        """(P, P) log-likelihood of each output under each candidate; -inf for a candidate with
-        another number of draws.
+        """Return (P, P) the log-likelihood of each output under each candidate text; it is -inf for
+        a candidate with another number of draws.
 
         Args:
-            log_p: the log-probability of each drawn sentence of the bank, for each unit.
+            log_p: the log-probability of each drawn sentence of the sentence bank, for each unit.
             drawn: (n,) the column of each draw in ``log_p``.
         """
         counts = np.diff(self.starts)
@@ -115,18 +117,20 @@ class PublicSources:
 
 
 def content_bands(counts: Counts, tokens: Sequence[str], is_plain: Callable[[str], bool]) -> Bytes:
-    """Return the band of each token. A token of plain words only belongs to the band of function
-    words.
+    """Return the frequency band of each token. A token that consists of plain words only belongs to
+    the band of function words.
 
     Args:
-        is_plain: whether a word is a function word or a mark.
+        is_plain: function that returns whether a word is a function word or a punctuation mark.
     """
     plain = np.array([all(map(is_plain, token.split("_"))) for token in tokens], dtype=np.bool_)
     return bands_of(counts, plain)
 
 
 def found_at(mechanism: SentenceDraws, sources: PublicSources, epsilon: float) -> SentenceShares:
-    """Return the shares that a reader recovers from an output of each text."""
+    """Simulate one output of each text, and return the shares of source texts and words that an
+    adversary recovers.
+    """
     spent = np.full(len(sources.unit_of), epsilon)
     noise = mechanism.noise(spent, stream(PUBLIC_SEED, "sentence levels"))
     rows = mechanism.replace_queries(sources.vectors, sources.unit_of, spent, noise)
@@ -139,9 +143,11 @@ def found_at(mechanism: SentenceDraws, sources: PublicSources, epsilon: float) -
 
 
 def named_by(sources: PublicSources, log_likelihood: Floats) -> Shares:
-    """Return the shares of the words of sources that a reader names. The reader knows all texts
-    except the source itself, and weights the words of each text by the text's probability. If no
-    other text can have given the output, all have the same weight.
+    """Return the shares of the words of source texts that an adversary names.
+
+    The adversary knows all texts except the source itself, and weights the words of each text by
+    the text's probability. If no other text can have given the output, all texts have the same
+    weight.
 
     Args:
         log_likelihood: (P, P) log-likelihood of each output under each candidate.
@@ -166,15 +172,16 @@ def named_by(sources: PublicSources, log_likelihood: Floats) -> Shares:
 
 
 class LevelSearch:
-    """The search for the epsilons of levels. Recovery is measured once for each epsilon that is
-    tried.
+    """Search for the epsilons of protection levels. Recovery by an adversary is measured once for
+    each epsilon that is tried.
 
-    Linkage grows with epsilon up to a peak, and no level has an epsilon beyond the peak. For at a
-    large epsilon no sentence of a bank is within the truncation radius of a text, so that all
-    sentences become equally likely again.
+    Linkage (the share of identified source texts) grows with epsilon up to a peak, and no level has
+    an epsilon beyond the peak. Beyond it linkage falls: if epsilon is large, no sentence of the
+    sentence bank is within the truncation radius of a text, so that all sentences become equally
+    likely again.
 
     Attributes:
-        blind: the shares of words that a reader names without any output.
+        blind: the shares of words that an adversary names without any output.
     """
 
     def __init__(self, mechanism: SentenceDraws, sources: PublicSources) -> None:
@@ -184,17 +191,19 @@ class LevelSearch:
         self.blind = named_by(sources, np.zeros((len(sources), len(sources))))
 
     def at(self, step: int) -> SentenceShares:
-        """Return the shares that a reader recovers at an epsilon, which is given by its number in
-        the grid.
+        """Return the shares that an adversary recovers at an epsilon of the grid.
+
+        Args:
+            step: the number of the epsilon in the grid.
         """
         if step not in self._measured:
             self._measured[step] = found_at(self._mechanism, self._sources, epsilon_of(step))
         return self._measured[step]
 
     def holds(self, step: int, linkage: float, shares: Shares) -> bool:
-        """Return whether a reader recovers at most the allowed shares at an epsilon. An allowed
-        share is raised to ``NEARLY`` times the share that is named without any output, because no
-        epsilon can give less.
+        """Return whether an adversary recovers at most the allowed shares at an epsilon of the
+        grid. An allowed share of words is raised to ``NEARLY`` times the share that is named
+        without any output, because no epsilon can give less.
         """
         reached = self.at(step)
         return (
@@ -204,11 +213,12 @@ class LevelSearch:
         )
 
     def largest(self, linkage: float, shares: Shares) -> int:
-        """Return the number of the largest epsilon of the grid such that at this and every smaller
-        epsilon a reader recovers at most the allowed shares; search only up to the peak of linkage.
+        """Return the number of the largest epsilon of the grid up to which an adversary recovers at
+        most the allowed shares. The search ends at the peak of linkage (the share of identified
+        source texts).
 
         Raises:
-            RequestError: if a reader recovers more at every epsilon.
+            RequestError: if an adversary recovers more at every epsilon.
         """
         step = START
         while step > LEAST_NUMBER and not self.holds(step, linkage, shares):
@@ -229,15 +239,15 @@ class LevelSearch:
         return peak
 
     def _is_past(self, peak: int, step: int) -> bool:
-        """Return whether linkage has fallen so far below the peak that the difference is not due to
-        chance.
+        """Return whether linkage (the share of identified source texts) has fallen so far below its
+        peak that the difference is not due to chance.
         """
         most = self.at(peak).linkage
         return most > NOISE and self.at(step).linkage < most / 2
 
     def _last(self, low: int, high: int, linkage: float, shares: Shares) -> int:
-        """Return the last step at which the level holds, between a step at which it holds and a
-        step at which it fails.
+        """Return the last step of the epsilon grid at which the protection level holds, between a
+        step at which it holds and a step at which it fails.
         """
         while high - low > 1:
             middle = (low + high) // 2
@@ -249,5 +259,5 @@ class LevelSearch:
 
 
 def epsilon_of(step: int) -> float:
-    """Return the epsilon with a number in the grid, rounded to four digits."""
+    """Return the epsilon of a step of the grid, rounded to four digits."""
     return float(f"{2 ** (step / STEPS_OF_AN_OCTAVE):.4g}")

@@ -1,8 +1,8 @@
-"""Readers of texts that were replaced by sentences of a bank.
+"""Adversaries that decode texts which were replaced by sentences of a sentence bank.
 
-The channel is known exactly: Pr[M(x) = y] = exp(-ε·min(d, γ)/2) / Z(x) for each draw, and the draws
-of a text are independent given the text. Candidates are texts among which the reader suspects the
-source; all are equally likely in advance.
+The output distribution is known exactly: Pr[M(x) = y] = exp(-ε·min(d, γ)/2) / Z(x) for each drawn
+sentence, and the draws of a text are independent given the text. The adversary suspects the source
+among candidate texts, all equally likely in advance.
 
 The results depend on source texts, so they are computed only for evaluation data and public texts.
 """
@@ -24,7 +24,7 @@ QUERIES_AT_A_TIME = 64  # queries per block, whose distances to all sentences ar
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Channel:
-    """The probabilities of some sentences of a bank, for some queries.
+    """Output probabilities of some sentences of a sentence bank, for some query vectors.
 
     Attributes:
         log_p: (q, m) ln Pr[M(query) = sentence].
@@ -36,10 +36,11 @@ class Channel:
 
     @classmethod
     def of(cls, mechanism: SentenceDraws, queries: Vectors, rows: Ids, epsilon: float) -> Self:
-        """Return the channel for sentences that were drawn. Distances are accurate to about 1e-3.
+        """Return the output probabilities of the sentences that were drawn. Distances are accurate
+        to about 1e-3.
 
         Args:
-            rows: the rows of the sentences in the bank.
+            rows: the rows of the sentences in the sentence bank.
         """
         drawn = np.unique(rows)
         gamma = float(mechanism.gamma(np.array([epsilon]))[0])
@@ -56,14 +57,16 @@ class Channel:
         return cls(np.concatenate(parts), place)
 
     def log_likelihood(self, outputs: Ids) -> Floats:
-        """Return (q,) Σ ln Pr[M(query) = y] over the sentences y of an output."""
+        """Return (q,) the log-likelihood of an output under each query: Σ ln Pr[M(query) = y] over
+        the sentences y of the output.
+        """
         places = [self.place[row] for row in outputs.tolist()]
         likelihood: Floats = self.log_p[:, places].sum(axis=1)
         return likelihood
 
 
 def posterior(log_likelihood: Floats) -> Floats:
-    """Return the posterior probabilities of candidates that are equally likely in advance."""
+    """Return the posterior probabilities of candidate texts that are equally likely in advance."""
     weights = np.exp(log_likelihood - log_likelihood.max())
     chances: Floats = weights / weights.sum()
     return chances
@@ -72,8 +75,8 @@ def posterior(log_likelihood: Floats) -> Floats:
 def named_words(
     chances: Floats, words: Sequence[Set[str]], n_words: int, own: Set[str] = frozenset()
 ) -> set[str]:
-    """Return the words that a reader names: the words with the highest probability of being in the
-    source.
+    """Return the words that an adversary names as words of the source text, which are the words
+    with the highest posterior probability.
 
     Args:
         chances: the probabilities of the candidates.

@@ -1,5 +1,5 @@
-"""Shares of recovered words by frequency band, with their intervals. They are either measured, or
-expected by public frequencies.
+"""Shares of words that an adversary recovers, by frequency band, with confidence intervals. The
+shares are either measured, or expected by public frequencies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Fraction = Annotated[float, Field(ge=0, le=1)]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of n words with its 95% interval (Wilson 1927)."""
+    """A share of n words with its 95% confidence interval (Wilson 1927)."""
 
     n: int
     share: Fraction
@@ -32,8 +32,8 @@ class Share:
 
     @classmethod
     def of(cls, n_right: int, n: int) -> Share:
-        """Return the share of ``n_right`` in ``n``; if n is 0, a share of 0 with the interval from
-        0 to 1.
+        """Return the share ``n_right`` / ``n`` with its confidence interval. If n is 0, the share
+        is 0 with the interval from 0 to 1.
         """
         if not n:
             return cls(0, 0.0, 0.0, 1.0)
@@ -46,12 +46,12 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An adversary's recovery of the perturbed words on a public scale (words whose score is not
-    0).
+    """An adversary's recovery of words on a public word scale, such as sentiment. A word is on the
+    scale if its score is not 0.
 
     Attributes:
         share: share of the perturbed words that are on the scale.
-        side: share of the words on the scale whose side the adversary recovers.
+        side: share of the words on the scale for which the adversary guesses the sign of the score.
         auc: probability that the adversary ranks a word of the upper side above a word of the lower
             side; 0.5 is chance, ties count half.
         named: share of the words on the scale that the adversary recovers.
@@ -66,8 +66,8 @@ class Told:
     def of(
         cls, scores: Floats, words: Ids, weights: Floats, outputs: Ids, guesses: Sequence[Ids]
     ) -> Told:
-        """Return the recovery by the strongest of several adversaries. One of them guesses that
-        each word is unchanged; the guesses of the others are given.
+        """Return the recovery of words on a scale by the strongest of several adversaries. One of
+        them guesses that each word is unchanged; the guesses of the others are given.
 
         Args:
             scores: (W,) scores of the words.
@@ -113,13 +113,13 @@ def _auc(scores: Floats, is_upper: Flags, weights: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Expected recovery of words drawn by public counts, at one epsilon.
+    """Expected recovery, at one epsilon, of words that are drawn by public counts.
 
     Attributes:
         epsilon: the epsilon.
-        recovered: share that the strongest adversary recovers, by band.
-        unchanged: share of unchanged words, by band.
-        mass: share of the band in all words.
+        recovered: share of words that the strongest adversary recovers, by frequency band.
+        unchanged: share of words that the mechanism leaves unchanged, by frequency band.
+        mass: share of each band in all words.
         told: recovery of the words on each public scale that the metric preserves, by the name and
             weight of the scale.
         in_context: whether the contextual adversary was run in addition to the unigram adversary.
@@ -141,8 +141,8 @@ class Expected:
         guesses: Sequence[Ids],
         scales: Mapping[str, Floats],
     ) -> Expected:
-        """Return the recovery of a sample by the strongest of one or two adversaries. The strongest
-        is chosen separately for each band.
+        """Return the recovery of a word sample by the stronger of one or two adversaries, chosen
+        separately for each frequency band.
         """
         named_words = [by_band(guess == sample.ids, sample.bands) for guess in guesses]
         return cls(
@@ -161,8 +161,8 @@ class Expected:
         )
 
     def overall(self, shares: dict[str, Share], band: str = ALL) -> float:
-        """Return the mean of ``recovered`` or ``unchanged`` over the words of one band, or of a
-        group of bands.
+        """Return the mean of ``recovered`` or ``unchanged`` over the words of one frequency band,
+        or of a group of bands.
         """
         if band in shares:
             return shares[band].share
@@ -171,7 +171,7 @@ class Expected:
 
 
 def by_band(is_right: Flags, bands: Bytes) -> dict[str, Share]:
-    """Return the share of right answers among n words, by band.
+    """Return the share of right answers among n words, by frequency band.
 
     Args:
         is_right: (n,) whether the answer for each word is right.
@@ -184,7 +184,8 @@ def by_band(is_right: Flags, bands: Bytes) -> dict[str, Share]:
 
 @dataclass(frozen=True, slots=True)
 class WordSample:
-    """Words drawn by public frequencies, with the same number of words in each band.
+    """Sample of words drawn by public frequencies, with the same number of words in each frequency
+    band.
 
     Attributes:
         ids: (n,) the words.
@@ -198,7 +199,7 @@ class WordSample:
 
     @property
     def weights(self) -> Floats:
-        """(n,) weight of each word among all words."""
+        """(n,) weight of each sampled word, which corrects for the equal sizes of the bands."""
         masses = np.array([self.mass[band] for band in BANDS])
         weights: Floats = (masses / np.maximum(np.bincount(self.bands, minlength=len(BANDS)), 1))[
             self.bands
@@ -209,8 +210,8 @@ class WordSample:
     def draw(
         cls, prior: Floats, bands: Bytes, rng: np.random.Generator, n_words: int
     ) -> WordSample:
-        """Draw ``n_words`` words by the prior from each band that has words with a positive
-        prior.
+        """Draw ``n_words`` words by the prior from each frequency band that has words with a
+        positive prior.
         """
         ids = []
         for number in range(len(BANDS)):

@@ -1,4 +1,4 @@
-"""Cache of the expected recovery of a model's words.
+"""Disk cache of the expected recovery of a model's words.
 
 A file is named by a hash of all its inputs: words, vectors, counts, mechanism, policy and code.
 """
@@ -54,7 +54,7 @@ class NotComputedError(RequestError):
 
 @dataclass
 class _Kept:
-    """Contents of a file of the cache."""
+    """Contents of one file of the disk cache."""
 
     of: str
     blind: dict[str, Fraction]
@@ -120,7 +120,8 @@ class StoredCurve(Curve):
 
     @cached_property
     def words(self) -> PublicWords:
-        """The words whose recovery is expected. The first access builds them, which takes time.
+        """The words whose recovery is expected. They are built at the first access, which takes
+        time.
 
         Raises:
             NotComputedError: for a model with ``cache_only``.
@@ -129,7 +130,7 @@ class StoredCurve(Curve):
         return self._words_of()
 
     def meaning(self, least: float, most: float) -> Meaning:
-        """Return the meaning of the epsilons of tokens between ``least`` and ``most``.
+        """Return an explanation, for people, of token epsilons between ``least`` and ``most``.
 
         ``least`` is raised to the next point of the lattice, so that not every text length requires
         the computation of a new point.
@@ -151,11 +152,12 @@ class StoredCurve(Curve):
     def epsilon_for(
         self, target: float, band: str = ALL, measure: Measure | None = None
     ) -> Calibrated:
-        """Return the calibrated epsilon, as ``lexveil.readers.calibration.epsilon_for``.
+        """Return the calibrated epsilon for a target share, as
+        ``lexveil.readers.calibration.epsilon_for``.
 
-        A share that a reader names without any output is refused before the search, as in the stage
-        bound_levels. The search starts at an epsilon computed from public facts, not from cached
-        points, because an ε must not depend on earlier questions.
+        A target below the share that an adversary names without any output is refused before the
+        search, as in the stage bound_levels. The search starts at an epsilon computed from public
+        facts, not from cached points, because an ε must not depend on earlier questions.
         """
         starts = self._kept.starts
         asked = f"{target} {band}"
@@ -168,8 +170,8 @@ class StoredCurve(Curve):
         return epsilon_for(self, target, band, measure, starts.get(asked, 1.0))
 
     def check(self, epsilon: float) -> Expected:
-        """Return the expected recovery at an epsilon for a new sample of words and new noise,
-        independent of the sample and noise of the curve.
+        """Return the expected recovery at an epsilon for a new sample of words and new noise, as a
+        check that is independent of the curve's own sample and noise.
         """
         return self.words.expected(epsilon, "check")
 
@@ -209,7 +211,7 @@ class StoredCurve(Curve):
 
 
 def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy) -> str:
-    """Return the hash of all inputs of the figures except the code."""
+    """Return the cache key: a hash of all inputs of the figures except the code."""
     counts = model.source.counts_file(SEGMENTATION_OF[strategy])
     bigrams = {name: sha256(file) for name, file in model.bigram_files(strategy).items()}
     of: dict[str, object] = {

@@ -1,4 +1,6 @@
-"""The unigram adversary of TEM. It uses the closed form of the distribution."""
+"""Unigram adversary of TEM (the truncated exponential mechanism). It uses the closed form of the
+output distribution.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,16 @@ WORDS_AT_A_TIME = 4096  # words per block, whose distances to the sample are in 
 
 
 class TemAdversary(LadderAdversary):
-    """Adversary that guesses the w that maximizes ln π(w) - ε·min(d(w,y), γ)/2 - ln Z(w, ε).
+    """Adversary that guesses the source word w of an output y with the largest ln π(w) -
+    ε·min(d(w,y), γ)/2 - ln Z(w, ε).
 
     Z(w, ε) = Σ_u μ(u)·exp(-ε·min(d(w,u), γ)/2), where μ is the base measure, is computed at the
-    epsilons of a ladder (a grid of ε). Between them ln Z is interpolated in ln ε
+    epsilons of a grid (``Ladder``). Between them ln Z is interpolated in ln ε
     (docs/explanation/recovery.md lists the errors). The base measure of y itself is the same for
     every w. Scores in float64 decide the guesses, and on a tie the first word wins.
 
     Attributes:
-        bias: (L, V) ln π - ln Z at each epsilon of the ladder.
+        bias: (L, V) ln π - ln Z at each epsilon of the grid.
     """
 
     def __init__(self, mechanism: Tem, prior: Floats, epsilon_range: tuple[float, float]) -> None:
@@ -59,7 +62,9 @@ class TemAdversary(LadderAdversary):
         )
 
     def log_normalizers(self) -> Floats:
-        """Return ln Z of every word at each epsilon of the ladder, (L, V)."""
+        """Return the log normalizer ln Z of every word at each grid epsilon of the ladder, (L,
+        V).
+        """
         return log_normalizers(self.mechanism, self.ladder.rungs)
 
     def log_likelihood(
@@ -69,10 +74,10 @@ class TemAdversary(LadderAdversary):
         epsilon: Floats,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Floats:
-        """Return log-likelihoods of n words and outputs, as in ``Adversary``.
+        """Return log-likelihoods ln Pr[M(w) = y] of n words and outputs, as in ``Adversary``.
 
         Raises:
-            ParameterError: if an epsilon lies outside the ladder's grid.
+            ParameterError: if an epsilon lies outside the grid of the ladder.
         """
         from lexveil.core.embeddings.exact_search import pair_distances
 
@@ -91,7 +96,8 @@ class TemAdversary(LadderAdversary):
 
 
 def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:
-    """Return ln Σ_u μ(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at L epsilons, (L, V).
+    """Return the log normalizer ln Σ_u μ(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at L epsilons,
+    (L, V).
 
     For more than ``SMALL_VOCABULARY`` words the sum is estimated: it is the term of the word
     itself, plus the mean over ``SUMMED`` other words times the measure of all others. The estimate

@@ -1,5 +1,5 @@
-"""The adversary of tem_context that uses the output and the token before it. It uses the closed
-form of the distribution.
+"""Adversary of the mechanism tem_context, whose output depends on the output token before it. The
+adversary uses both tokens and the closed form of the output distribution.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ PAIRS = 2**18  # pairs of candidates and following words per block: 1 MB
 
 
 class TemContextAdversary(TemAdversary):
-    """Adversary that guesses the w that maximizes ln π(w) - ε·min(d(w,y), γ)/2 - ln Z(w, c), where
-    c is the token written before y.
+    """Adversary that guesses the source word w of an output y with the largest ln π(w) -
+    ε·min(d(w,y), γ)/2 - ln Z(w, c), where c is the token written before y.
 
-    Z(w, c) = Σ_u m(u | c)·exp(-ε·min(d(w,u), γ)/2). m(y | c) is the same for every w, but Z is not:
-    if likely words after c are near w, y says less about w. The adversary takes the most probable
-    candidates without c, and computes Z(w, c) for the first ``RESCORED``.
+    Z(w, c) = Σ_u m(u | c)·exp(-ε·min(d(w,u), γ)/2). The base measure m(y | c) of the output is the
+    same for every w, but Z is not: if likely words after c are near w, y says less about w. The
+    adversary takes the most probable candidates without c, and computes Z(w, c) for the first
+    ``RESCORED``.
     """
 
     mechanism: TemContext
@@ -43,8 +44,8 @@ class TemContextAdversary(TemAdversary):
         self._log_single = np.log(prior) - self.bias
 
     def log_normalizers(self) -> Floats:
-        """Return ln Σ_u m(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at each epsilon of the
-        ladder, (L, V), without a word before.
+        """Return the log normalizer ln Σ_u m(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at each
+        grid epsilon of the ladder, (L, V), for an output without a token before it.
 
         The sum is estimated: it is the term of the word itself, plus the mean over ``SUMMED`` other
         words, drawn by m, times the m of all others.
@@ -81,15 +82,15 @@ class TemContextAdversary(TemAdversary):
     def log_likelihood(
         self, words: Ids, outputs: Ids, epsilon: Floats, before: Ids | None = None
     ) -> Floats:
-        """Return log-likelihoods of n words and outputs, as in ``Adversary``."""
+        """Return log-likelihoods ln Pr[M(w) = y] of n words and outputs, as in ``Adversary``."""
         log_likelihood = super().log_likelihood(words, outputs, epsilon)
         if before is None:
             return log_likelihood
         return log_likelihood - self._log_ratio(words[:, None], epsilon, before)[:, 0]
 
     def _log_ratio(self, words: Ids, epsilon: Floats, before: Ids) -> Floats:
-        """Return ln(Z(w, c) / Z(w)) of the candidates (n, k) of n outputs; 0 if no token was
-        written before the output.
+        """Return the effect of the token before on the log normalizer, ln(Z(w, c) / Z(w)), for the
+        candidates (n, k) of n outputs; the effect is 0 if no token was written before the output.
         """
         ratio = np.zeros(words.shape)
         single = self._without_context(words, epsilon)
@@ -105,7 +106,9 @@ class TemContextAdversary(TemAdversary):
         return ratio
 
     def _without_context(self, words: Ids, epsilon: Floats) -> Floats:
-        """Return ln Z(w) of the candidates (n, k) of n outputs."""
+        """Return the log normalizer ln Z(w) of the candidates (n, k) of n outputs, for an output
+        without a token before it.
+        """
         single = np.zeros(words.shape)
         at = self.ladder.weights(epsilon)
         for step in range(at.weights.shape[1]):
@@ -115,8 +118,9 @@ class TemContextAdversary(TemAdversary):
         return single
 
     def _weights(self, words: Ids, others: Ids, rates: Vectors) -> Vectors:
-        """Return exp(-min(rate·d, limit)) of n words and m others, (n, m), in float32 and in place,
-        because this takes most of the time.
+        """Return the weights exp(-min(rate·d, limit)) of n words and m others, (n, m), where d is
+        their distance. They are computed in float32 and in place, because this takes most of the
+        time.
         """
         squares = self._channel.squares
         weights = self.vectors[words] @ self.vectors[others].T
@@ -145,9 +149,10 @@ class TemContextAdversary(TemAdversary):
 
 
 class CausalContextAdversary(TemContextAdversary):
-    """Adversary of tem_context with a language model. It reads whole texts as the mechanism did.
+    """Adversary of tem_context with a language model. It reads the whole output text before a word,
+    as the mechanism did.
 
-    For a word without its text, Z(w) is computed as at the beginning of a text.
+    For a word whose text is unknown, Z(w) is computed as at the beginning of a text.
     """
 
     def candidates(
@@ -211,8 +216,9 @@ class CausalContextAdversary(TemContextAdversary):
         )
 
     def _log_normalizer(self, words: Ids, epsilon: float, mass: Ids) -> Floats:
-        """Return ln Z(w, c) of k words. The sum runs over the words with the largest m, w itself,
-        and a sample of the other words drawn by m.
+        """Return the log normalizer ln Z(w, c) of k words after one context. The sum runs over the
+        words with the largest base measure ``mass``, over w itself, and over a sample of the other
+        words drawn by the base measure.
         """
         n = len(mass)
         top = np.arange(len(mass))
@@ -233,7 +239,7 @@ class CausalContextAdversary(TemContextAdversary):
 
 
 def _groups(before: Ids, tokens: Ids) -> list[tuple[int, Ids]]:
-    """Return the tokens of each context, in order of the contexts.
+    """Group tokens by their context, in order of the contexts.
 
     Args:
         tokens: some tokens, sorted by context.

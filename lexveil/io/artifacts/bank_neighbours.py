@@ -1,5 +1,5 @@
-"""Search for the sentences of a bank that are nearest to a sentence of the user. The nearest
-sentences are the likeliest replacements of that sentence.
+"""Nearest-neighbour search in a sentence bank for a sentence of the user. The nearest sentences are
+the likeliest replacements of that sentence.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from lexveil.io.artifacts.sentence_banks import open_bank, units_of_texts
 
 
 class Neighbour(Result):
-    """A sentence of a bank, and the distance of this sentence from the given text."""
+    """A sentence of a sentence bank, with its distance from the given text."""
 
     distance: float
     sentence: str
 
 
 def neighbours(folder: Path, sentence: str, k: int, model: Model) -> list[Neighbour]:
-    """Return the k sentences of a bank that are nearest to a sentence.
+    """Return the k sentences of a sentence bank that are nearest to a given sentence.
 
     Raises:
         RequestError: if ``open_bank`` cannot open the bank, or if the model knows no word of the

@@ -22,7 +22,8 @@ DIMENSIONS = 100  # dimensions of the vectors if there is no base model
 
 
 def find_base(settings: EmbeddingParams) -> PackagedModel | None:
-    """Return the base model that params.yaml names. The result is None if the value is ``none``.
+    """Return the packaged model from which training starts, as params.yaml names it. The result is
+    None if the value is ``none``.
 
     Raises:
         ParameterError: if ``find_pinned`` does not find the model, or if the dimensions of its
@@ -55,15 +56,15 @@ def require_language(base: PackagedModel | None, language: str) -> None:
 
 
 def n_tokens(settings: EmbeddingParams, model: PackagedModel) -> int:
-    """Return the number of tokens to take from the base model. The most frequent tokens are
-    taken.
+    """Return the number of tokens that training takes from the base model, beginning with the most
+    frequent.
     """
     return min(settings.base_tokens or len(model.tokens), len(model.tokens))
 
 
 def base_space(settings: EmbeddingParams, model: PackagedModel, segmentation: str) -> WordSpace:
-    """Return the embedding of the base model for one segmentation. The segmentation ``word`` has
-    the single words, and the other segmentations have all tokens.
+    """Return the embedding of the base model for one segmentation, as the start of a training. The
+    segmentation ``word`` has the single words, and the other segmentations have all tokens.
     """
     # embeddings.scale computes the lengths from the trained vectors
     space = model.space(segmentation, as_trained=True)
@@ -100,8 +101,8 @@ def base_collocations(settings: EmbeddingParams, model: PackagedModel) -> dict[s
 def with_base(
     counted: Bigrams, tokens: Sequence[str], segmentation: str, model: PackagedModel | None
 ) -> Bigrams:
-    """Return the bigram counts of V tokens, plus the bigram counts of the base model if it has
-    them.
+    """Return the bigram counts of V tokens, plus the bigram counts of the base model if the base
+    model has counts.
     """
     of_base = None if model is None else model.bigrams(segmentation)
     if model is None or of_base is None:
@@ -113,7 +114,7 @@ def with_base(
 
 
 def about_base(settings: EmbeddingParams, model: PackagedModel) -> dict[str, object]:
-    """Return the facts about the base model that records state."""
+    """Return the facts about the base model that privacy records state."""
     return {
         "name": model.card.name,
         "version": model.card.version,

@@ -52,8 +52,8 @@ def load_collocations(project: Path = Path()) -> Collocations:
 
 
 def collocation_files(name: str, project: Path = Path()) -> list[Path]:
-    """Return the files of ``bigrams`` or ``trigrams``: the table of the corpus and, if training
-    starts from a base model, the table of the base model.
+    """Return the Parquet files of a project's ``bigrams`` or ``trigrams``: the table of the corpus
+    and, if training starts from a base model, the table of the base model.
 
     Raises:
         MissingArtifactError: if no run has made the tables.

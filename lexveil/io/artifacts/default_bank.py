@@ -1,9 +1,10 @@
-"""Choice of the sentence bank for strategy S5: the bank that the request names, otherwise the bank
-of the project's run, otherwise the packaged bank.
+"""Choice of the sentence bank for strategy S5, which replaces texts by sentences of the bank. The
+request's bank takes precedence over the bank of the project's run, and that bank over the packaged
+bank.
 
 The packaged bank (lexveil/models/written) is a list of sentences that a public language model
-wrote. The model that rewrites gives the sentences their vectors. The vectors are computed when the
-packaged bank is first used, and stored as a bank in the user's cache.
+wrote. The embedding model of a request gives the sentences their vectors. The vectors are computed
+when the packaged bank is first used, and stored as a bank in the user's cache.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ NO_UNITS = Units(np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64))
 
 
 class WrittenCard(Result):
-    """Card of the packaged sentences. It states which language model wrote them, how, and by which
-    rule they were chosen.
+    """Metadata card (JSON) of the packaged sentences. It states which language model wrote them,
+    how, and by which rule they were chosen.
 
     Attributes:
         writer: The language model that wrote the sentences, and its publisher.
@@ -91,12 +92,13 @@ class WrittenCard(Result):
 
 class WrittenLinkage(NamedTuple):
     """Measured linkage of outputs that consist of packaged sentences: the share of outputs whose
-    source the strongest adversary identified among 1,000 public texts of up to 40 words. The
+    source text the strongest adversary identified among 1,000 public texts of up to 40 words. The
     figures are for the kind of text on which that adversary succeeded most often.
 
     Attributes:
-        model: SHA-256 of the card of the model, without purposes.
-        purposes: each purpose with its weight and the SHA-256 of its scale.
+        model: SHA-256 of the model's metadata card, without purposes.
+        purposes: each purpose (a preserved word scale) with its weight and the SHA-256 of its
+            scale.
         per_text: number of sentences that replace a text.
         epsilon: the epsilon of each sentence.
         found: share of the outputs whose source was identified.
@@ -112,12 +114,13 @@ class WrittenLinkage(NamedTuple):
 
 
 class WrittenLevels(Result):
-    """The levels of protection of the packaged sentences, with a model and its purposes, for a
-    number of sentences that are written for a text.
+    """The protection levels of the packaged sentences, for one model, its purposes, and a number of
+    sentences that replace a text.
 
     Attributes:
-        model: SHA-256 of the card of the model, without purposes.
-        purposes: Each purpose with its weight and the SHA-256 of its scale.
+        model: SHA-256 of the model's metadata card, without purposes.
+        purposes: Each purpose (a preserved word scale) with its weight and the SHA-256 of its
+            scale.
         per_text: Number of sentences that replace a text; null if each sentence is a unit.
     """
 
@@ -128,13 +131,13 @@ class WrittenLevels(Result):
 
     @property
     def settings(self) -> str:
-        """The number of sentences and the purposes, as a phrase for messages."""
+        """The number of sentences per text and the purposes, as a phrase for messages."""
         drawn = f"{self.per_text} for a text" if self.per_text else "one for each sentence"
         return " with ".join([drawn, *(purpose.split()[0] for purpose in self.purposes)])
 
 
 class MeasuredWritten(Result):
-    """The table of the levels of protection of the packaged sentences.
+    """Table of the measured protection levels of the packaged sentences.
 
     Attributes:
         sentences: SHA-256 of the file of sentences with which the levels were measured.
@@ -147,7 +150,7 @@ class MeasuredWritten(Result):
 
 
 def bank_named(name: str | None, model: Model) -> Path:
-    """Return the folder of a bank.
+    """Return the folder of a sentence bank by the name that a request gives.
 
     Args:
         name: folder of the bank, or ``SHIPPED`` for the packaged bank. If the name is None, the
@@ -171,16 +174,20 @@ def bank_named(name: str | None, model: Model) -> Path:
 
 
 def takes_written_bank(name: str | None, model: Model) -> bool:
-    """Return whether a bank's name, as ``bank_named`` takes it, refers to the packaged bank."""
+    """Return whether a request refers to the packaged sentence bank.
+
+    Args:
+        name: name of the bank, as ``bank_named`` takes it.
+    """
     return name in (None, SHIPPED) and has_written_bank(model)
 
 
 def bank_of(model: Model) -> Path:
-    """Return the folder of the default bank of a model: the bank of the project's run, or the
+    """Return the folder of a model's default sentence bank: the bank of the project's run, or the
     packaged bank if the model is a packaged model of the bank's language.
 
     Raises:
-        RequestError: if the model has no default bank.
+        RequestError: if the model has no default sentence bank.
     """
     folder = model.source.bank_folder
     if folder is not None and (folder / CARD).is_file():
@@ -201,7 +208,7 @@ def bank_of(model: Model) -> Path:
 
 
 def open_wanted(named: str | None, model: Model) -> SentenceBank:
-    """Open the bank with this name. ``bank_named`` describes the names.
+    """Open the sentence bank that a request names. ``bank_named`` describes the names.
 
     Raises:
         RequestError: if ``bank_named`` finds no bank, or ``open_bank`` cannot open it.
@@ -210,12 +217,14 @@ def open_wanted(named: str | None, model: Model) -> SentenceBank:
 
 
 def has_written_bank(model: Model) -> bool:
-    """Return whether a model is a packaged model in the language of the packaged bank."""
+    """Return whether a model can use the packaged sentence bank: it is a packaged model in the
+    language of the bank.
+    """
     return model.packaged is not None and read_written_card().language == model.language
 
 
 def read_written_card() -> WrittenCard:
-    """Return the card of the packaged sentences.
+    """Return the metadata card of the packaged sentences.
 
     Raises:
         RequestError: if the installation lacks the card.
@@ -230,8 +239,8 @@ def read_written_card() -> WrittenCard:
 
 
 def measured_of_written(model: Model) -> list[WrittenLinkage]:
-    """Return the linkage that was measured for the packaged bank with this model and its
-    purposes.
+    """Return the measured linkage (share of identified source texts) of the packaged sentence bank
+    with this model and its purposes.
     """
     measured = json.loads((WRITTEN / WRITTEN_LINKAGE).read_text(encoding="utf-8"))
     if measured["sentences"] != read_written_card().sha256:
@@ -243,7 +252,9 @@ def measured_of_written(model: Model) -> list[WrittenLinkage]:
 
 
 def levels_of_written(model: Model) -> list[WrittenLevels]:
-    """Return the measured levels of the packaged bank with a model, for any purposes."""
+    """Return the measured protection levels of the packaged sentence bank with a model, for any
+    purposes.
+    """
     file = WRITTEN / WRITTEN_LEVELS
     table = MeasuredWritten.model_validate_json(file.read_bytes())
     if table.sentences != read_written_card().sha256:
@@ -253,7 +264,7 @@ def levels_of_written(model: Model) -> list[WrittenLevels]:
 
 
 def level_of_written(model: Model, per_text: int | None, name: LevelName) -> BankLevel:
-    """Return a level of the packaged bank for a model and its purposes.
+    """Return one protection level of the packaged sentence bank, for a model and its purposes.
 
     Args:
         per_text: number of sentences that replace a text; None if one sentence replaces each
@@ -281,11 +292,12 @@ def level_of_written(model: Model, per_text: int | None, name: LevelName) -> Ban
 
 
 def written_bank(model: Model) -> Path:
-    """Return the folder of the packaged bank with the vectors of a model. The folder is made if it
-    is missing.
+    """Return the folder of the packaged sentence bank with the vectors of a model. If the folder is
+    missing, create it.
 
     Raises:
-        RequestError: if the hash of the packaged sentences differs from the hash in their card.
+        RequestError: if the hash of the packaged sentences differs from the hash in their metadata
+            card.
     """
     card = read_written_card()
     file = WRITTEN / SENTENCES_FILE

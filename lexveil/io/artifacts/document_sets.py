@@ -57,7 +57,7 @@ def load_documents(
 
 
 def view_documents(con: duckdb.DuckDBPyConnection, files: list[Path]) -> None:
-    """Create the view documents_raw over ``files``. The view has every column that
+    """Create the DuckDB view documents_raw over ``files``. The view has every column that
     sql/corpus/documents.sql names.
     """
     # The empty first half adds the columns that none of the files has.

@@ -1,7 +1,7 @@
-"""Arrays of the words of a project: embeddings, bigram counts, and word orders.
+"""Files with arrays for the words of a project: embeddings, bigram counts, and word orders.
 
-Each is a folder with arrays NAME.npy and, where needed, words.txt and meta.json. Nothing is
-pickled; arrays are memory-mapped.
+Each artifact is a folder with arrays NAME.npy and, where needed, words.txt and meta.json. Nothing
+is pickled; arrays are memory-mapped.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def read_space(folder: Path) -> WordSpace:
 
 
 def load_purposes(segmentation: str, project: Path = Path()) -> dict[str, str]:
-    """Return the purposes whose axes an embedding contains: the sha256 of each scale, by the name
-    and weight of the purpose.
+    """Return the purposes (preserved word scales such as sentiment) whose axes an embedding
+    contains: the sha256 of each scale, by the name and weight of the purpose.
     """
     made = read_json(_folder(segmentation, project) / "meta.json", "train_embeddings")
     purposes: dict[str, str] = made.get("purposes", {})
@@ -130,14 +130,14 @@ def load_bigrams(segmentation: str, project: Path = Path()) -> Bigrams:
 
 
 def write_word_orders(lists: WordLists, meta: dict[str, object], folder: Path) -> None:
-    """Create ``folder`` and write one list set into it."""
+    """Create ``folder`` and write one set of word lists into it."""
     folder.mkdir(parents=True)
     write_arrays(folder, {"orders": lists.orders}, lists.words, meta)
 
 
 def load_word_orders(segmentation: str, name: str, project: Path = Path()) -> WordLists:
-    """Load list set L0, L1 or L2 over the words of one segmentation; its orders are memory-mapped
-    from disk.
+    """Load the set of word lists L0, L1 or L2 over the words of one segmentation; its orders are
+    memory-mapped from disk.
     """
     made_by = "build_word_orders; params.yaml: word_orders.sets"
     folder = require(project / paths.word_orders(segmentation, name), made_by)

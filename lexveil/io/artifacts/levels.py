@@ -1,8 +1,8 @@
-"""Levels of protection and the epsilon of each level. There are measured levels of packaged models
+"""Protection levels and the epsilon of each level. There are measured levels of packaged models
 (lexveil/models/levels.json and linkage.json), levels of the project's sentence bank, and calibrated
-levels of runs of the grid, which the stage ``plan_budgets`` stores.
+levels of the runs of the grid, which the stage ``plan_budgets`` stores.
 
-This module reads only the card of a sentence bank, so that it needs no mechanism.
+This module reads only the metadata card of a sentence bank, so that it needs no mechanism.
 """
 
 from __future__ import annotations
@@ -35,8 +35,11 @@ SKIPPED = "skipped.json"  # name of the only file in the text folder of a skippe
 
 
 def measured_levels(card_sha256: str) -> list[MeasuredLevel]:
-    """Return the measured levels of the model with this card; other models have none, and the list
-    is empty.
+    """Return the protection levels that were measured for a packaged model. The list is empty for a
+    model without measurements.
+
+    Args:
+        card_sha256: SHA-256 of the model's metadata card.
     """
     by_card = json.loads((paths.MODELS / "levels.json").read_text(encoding="utf-8"))
     return [MeasuredLevel(**level) for level in by_card.get(card_sha256, {}).get("levels", [])]
@@ -45,7 +48,9 @@ def measured_levels(card_sha256: str) -> list[MeasuredLevel]:
 def level_of(
     measured: Sequence[MeasuredLevel], mechanism: str, strategy: str, level: str
 ) -> MeasuredLevel | None:
-    """Return the figures of one mechanism, strategy and level, or None if there are no figures."""
+    """Return the measured figures of one mechanism, strategy and protection level. The result is
+    None if there are no figures.
+    """
     sought = (mechanism, strategy, level)
     return next((one for one in measured if one[:3] == sought), None)
 
@@ -56,11 +61,11 @@ def spending_at(
     most: float,
     ordinary_words: float,
 ) -> tuple[Protection, PerToken] | None:
-    """Return the statement of a record about a level of protection, and a spending that gives every
-    token the epsilon of the level. The result is None if the level was not measured.
+    """Return the privacy record's statement about a protection level, and a budget spending that
+    gives every token the epsilon of the level. The result is None if the level was not measured.
 
     Args:
-        sought: mechanism, strategy and level.
+        sought: mechanism, strategy and protection level.
         most: the largest epsilon that a token may get.
         ordinary_words: number of words of an ordinary text, as in ``PerToken.of``.
     """
@@ -77,8 +82,11 @@ def spending_at(
 
 
 def measured_linkage(card_sha256: str) -> list[MeasuredLinkage]:
-    """Return the measured linkage of the model with this card. The list is empty for a model
-    without measurements.
+    """Return the linkage (share of identified source texts) that was measured for a packaged model.
+    The list is empty for a model without measurements.
+
+    Args:
+        card_sha256: SHA-256 of the model's metadata card.
     """
     by_card = json.loads(LINKAGE.read_text(encoding="utf-8"))
     figures = by_card.get(card_sha256, {}).get("linkage", [])
@@ -86,14 +94,16 @@ def measured_linkage(card_sha256: str) -> list[MeasuredLinkage]:
 
 
 def level_name(level: NoiseSetting) -> LevelName:
-    """Return the name of the level that a run of sentences has. The share of a level, which bounds
-    the named content words for other strategies, bounds the linkage for sentences.
+    """Return the name of the protection level that corresponds to the recovery level of a sentence
+    run, which replaces texts by sentences. The share of a recovery level, which bounds the named
+    content words for other strategies, bounds the linkage (identified source texts) for sentences.
     """
     return next(name for name, shares in LEVELS.items() if shares.content == level.share)
 
 
 def epsilon_of_sentences(level: NoiseSetting) -> float:
-    """Return the epsilon of each sentence of a run, from the card of the project's bank.
+    """Return the epsilon of each sentence in a sentence run at a recovery level, from the metadata
+    card of the project's sentence bank.
 
     Raises:
         RequestError: if the run is skipped.
@@ -106,7 +116,9 @@ def epsilon_of_sentences(level: NoiseSetting) -> float:
 
 
 def why_skipped(level: NoiseSetting) -> str | None:
-    """Return the reason why a run of sentences is skipped, or None if the run is not skipped."""
+    """Return the reason why the sentence run at a recovery level is skipped. The result is None if
+    the run is not skipped.
+    """
     card = read_object(paths.BANK / CARD)
     if not card:
         return f"the corpus has too few sentences for a bank; {OFF}"
@@ -118,7 +130,9 @@ def why_skipped(level: NoiseSetting) -> str | None:
 
 
 def made_sentence_runs(runs: Iterable[LevelRun]) -> list[LevelRun]:
-    """Return the runs of sentences that are not skipped, each with the epsilon of its level."""
+    """Return the sentence runs that are not skipped, each with the epsilon of its recovery
+    level.
+    """
     return [
         (mechanism, strategy, RecoveryTarget(level.share, epsilon_of_sentences(level)))
         for mechanism, strategy, level in runs
@@ -127,19 +141,19 @@ def made_sentence_runs(runs: Iterable[LevelRun]) -> list[LevelRun]:
 
 
 def kept_cards() -> list[Path]:
-    """Return the cards of the banks in the user's cache. The packaged bank has one card for each
-    model that has used it.
+    """Return the paths of the metadata cards of all sentence banks in the user's cache. The
+    packaged bank has one card for each model that has used it.
     """
     return sorted((paths.user_cache() / KEPT_BANKS).glob(f"*/{CARD}"))
 
 
 def n_bank_sentences() -> int:
-    """Return the number of sentences of the project's bank."""
+    """Return the number of sentences in the project's sentence bank."""
     return int(read_object(paths.BANK / CARD)["sentences"])
 
 
 class PlannedEpsilon(Result):
-    """Base epsilon of a run.
+    """Planned base epsilon of one run of the grid.
 
     Attributes:
         parameters: Parameters of the mechanism.
@@ -152,11 +166,12 @@ class PlannedEpsilon(Result):
 
 
 class LevelCalibration(PlannedEpsilon):
-    """Epsilon of each replaced token at which an adversary is expected to recover a given share of
-    words. It is computed from public data only.
+    """Calibrated epsilon of each replaced token, at which an adversary is expected to recover a
+    given share of words. It is computed from public data only.
 
     Attributes:
-        recovery: The level: the expected share of the words of ``band`` that an adversary recovers.
+        recovery: The recovery level: the expected share of the words of ``band`` that an adversary
+            recovers.
         achieved: Expected recovery at that epsilon, measured with words and noise that the
             calibration did not use.
     """
@@ -167,10 +182,12 @@ class LevelCalibration(PlannedEpsilon):
 
 
 class SkippedLevel(Result):
-    """A run of the grid that is skipped because its level of recovery is out of reach.
+    """Description of a run of the grid that is skipped because no epsilon reaches its recovery
+    level.
 
     Attributes:
-        recovery: The level: the wanted share of the words of ``band`` that an adversary recovers.
+        recovery: The recovery level: the wanted share of the words of ``band`` that an adversary
+            recovers.
         nearest: The share nearest to the level that the run can reach.
         skipped: The reason why the run is skipped, in words.
     """
@@ -184,12 +201,13 @@ class SkippedLevel(Result):
 
     @property
     def name(self) -> str:
-        """Mechanism, strategy and level of the run."""
+        """Mechanism, strategy and recovery level of the run, as a text."""
         return f"{self.mechanism} {self.strategy} {RecoveryTarget(self.recovery)}"
 
 
 def skipped_run(mechanism: str, strategy: str, noise: NoiseSetting) -> SkippedLevel | None:
-    """Return a description of why a run of the grid is skipped, or None if the run is not skipped.
+    """Return a description of why a run of the grid is skipped. The result is None if the run is
+    not skipped.
 
     Raises:
         MissingArtifactError: if the run was not planned.
@@ -203,8 +221,8 @@ def skipped_run(mechanism: str, strategy: str, noise: NoiseSetting) -> SkippedLe
 
 
 def _skipped_sentences(mechanism: str, level: RecoveryTarget) -> SkippedLevel | None:
-    """Return a description of why a run of sentences is skipped, with a linkage of 0, or None if
-    the run is not skipped.
+    """Return a description of why a sentence run is skipped. In it the reachable linkage (share of
+    identified source texts) is 0. The result is None if the run is not skipped.
     """
     why = why_skipped(level)
     if why is None:
@@ -220,7 +238,7 @@ def _skipped_sentences(mechanism: str, level: RecoveryTarget) -> SkippedLevel | 
 
 
 def made_runs(runs: Iterable[GridRun]) -> list[GridRun]:
-    """Return the runs that are not skipped.
+    """Return the runs of the grid that are not skipped.
 
     Raises:
         MissingArtifactError: if a run was not planned.
@@ -229,8 +247,8 @@ def made_runs(runs: Iterable[GridRun]) -> list[GridRun]:
 
 
 def epsilon_of(mechanism: str, strategy: str, noise: NoiseSetting) -> float:
-    """Return the base epsilon of a run. For a run at a level, return the epsilon of each token from
-    its plan.
+    """Return the base epsilon of a run of the grid. If the run has a recovery level, return the
+    calibrated epsilon of each token from its plan.
 
     Raises:
         MissingArtifactError: if the run was not planned.
@@ -247,8 +265,8 @@ def epsilon_of(mechanism: str, strategy: str, noise: NoiseSetting) -> float:
 
 
 def resolved(mechanism: str, strategy: str, noise: NoiseSetting) -> NoiseSetting:
-    """Return the noise setting of a run. A base epsilon stays unchanged, and a level gets the
-    epsilon that was computed for it.
+    """Return the noise setting of a run of the grid with its epsilon. A base epsilon stays
+    unchanged, and a recovery level gets the epsilon that was calibrated for it.
 
     Raises:
         MissingArtifactError: if the run was not planned.
@@ -259,8 +277,8 @@ def resolved(mechanism: str, strategy: str, noise: NoiseSetting) -> NoiseSetting
 
 
 def named_in_record(mechanism: str, strategy: str, noise: NoiseSetting) -> dict[str, object]:
-    """Return the keys that identify a run in records of measurements. The record of a run at a
-    level has both the level and the epsilon.
+    """Return the keys and values that identify a run of the grid in records of measurements. The
+    record of a run with a recovery level has both the level and the epsilon.
     """
     named: dict[str, object] = {"mechanism": mechanism, "strategy": strategy}
     named["epsilon"] = epsilon_of(mechanism, strategy, noise)

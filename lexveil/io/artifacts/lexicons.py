@@ -1,5 +1,5 @@
-"""Lexicons of texts, and coverage. A lexicon is the vocabulary of one segmentation with its
-collocations. Coverage is the number of words of texts that a vocabulary has.
+"""Lexicons and their coverage of texts. A lexicon is the vocabulary of one segmentation with its
+collocations. Coverage counts the words of texts that the vocabulary contains.
 """
 
 from __future__ import annotations

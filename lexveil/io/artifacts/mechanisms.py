@@ -1,4 +1,4 @@
-"""Building of a mechanism from params.yaml and from the artifacts that the mechanism needs."""
+"""Construction of a mechanism from params.yaml and from the artifacts that it needs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CHOSEN_BY = "mechanisms.tem_context.model"
 
 @dataclass(frozen=True, slots=True)
 class CausalModel:
-    """A public causal language model that weighs words for a mechanism.
+    """Reference to a public causal language model that a mechanism uses to weight output words.
 
     Attributes:
         language: language of the model.
@@ -75,13 +75,13 @@ CAUSAL_MODELS = {
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A mechanism over the words that it may replace and write.
+    """A mechanism that is ready for use, with the words that it may replace and write.
 
     Attributes:
-        parameters: parameters of the mechanism, for the record.
+        parameters: parameters of the mechanism, for the privacy record.
         files: files from which the mechanism was made, by name, without the files of the embedding.
-        key: cache key of the near-word lists that the mechanism uses. It is None if the mechanism
-            uses no lists, or if the project has the lists.
+        key: cache key of the near-word lists that the mechanism uses. The key is None if the
+            mechanism uses no lists, or if the project has the lists.
         near_folder: folder of the project with near-word lists of its embedding; None outside of
             projects.
     """
@@ -96,11 +96,13 @@ class Prepared:
 
     @property
     def lists(self) -> NearTable | None:
-        """The existing near-word lists of the mechanism, or None if the mechanism uses no lists."""
+        """The near-word lists (nearest words of each word) of the mechanism, if they exist. The
+        result is None if the mechanism uses no lists.
+        """
         return None if self.mechanism.near is None else self.mechanism.near.table
 
     def open_near_lists(self) -> NearTable | None:
-        """Return the near-word lists that exist for the mechanism's vectors, even if the mechanism
+        """Return the existing near-word lists for the mechanism's vectors, even if the mechanism
         does not draw from lists. The result is None if no lists exist.
         """
         if self.mechanism.near is not None:
@@ -108,14 +110,14 @@ class Prepared:
         return _near_lists(self.near_folder, key_of(self.vocabulary.vectors))
 
     def fresh(self) -> Prepared:
-        """Return the same mechanism with its cached results, ready for other texts; see
-        ``Mechanism.fresh``.
+        """Return a copy of this object for other texts, with the cached results of the mechanism;
+        see ``Mechanism.fresh``.
         """
         return replace(self, mechanism=self.mechanism.fresh())
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """Return a result that depends on the mechanism alone and on no text. The result is
-        computed at the first call.
+        """Return the result of ``make``, which depends on the mechanism alone and on no text. The
+        result is computed at the first call for a name.
         """
         if name not in self._kept:
             self._kept[name] = make()
@@ -124,12 +126,12 @@ class Prepared:
     def keep_lists(
         self, epsilon: float, n_tokens: int | None = None, *, waits: bool = False
     ) -> bool:
-        """Compute the near-word lists whose cost pays off in a text of ``n_tokens`` tokens, and
-        store the lists in the user's cache.
+        """Compute near-word lists (nearest words of each word) that save time in a text of
+        ``n_tokens`` tokens, and store them in the user's cache.
 
-        By Zipf's law the word at rank r occurs about n / (r ln V) times among n tokens; a list pays
-        off if its word is expected to occur at least once. A short text therefore needs no lists in
-        advance. Lists change no result.
+        By Zipf's law the word at rank r occurs about n / (r ln V) times among n tokens. Computing a
+        word's list saves time if the word is expected to occur at least once. A short text
+        therefore needs no lists in advance. Lists change no result.
 
         Args:
             epsilon: epsilon of a token; the mechanism needs no lists at some epsilons.
@@ -174,8 +176,8 @@ class Prepared:
         )
 
     def base_measure(self) -> dict[str, str]:
-        """Return the language model that weighs the mechanism's words, with the SHA-256 of its
-        weights, for the ledger. The result is empty if there is no language model.
+        """Return the name of the language model that weights the mechanism's output words, with the
+        SHA-256 of its weights, for the ledger. The result is empty if there is no language model.
         """
         if not self.mechanism.reads_texts:
             return {}
@@ -185,13 +187,14 @@ class Prepared:
 
 
 class ModelSpace(Space):
-    """The words of an embedding that a mechanism may replace and write. Each part is loaded when
-    the mechanism asks for it, and its files are noted for the record.
+    """The words of an embedding that a mechanism may replace and write. Vectors, counts and other
+    parts are loaded when the mechanism asks for them, and their files are noted for the privacy
+    record.
 
     Attributes:
-        vocabulary: the words. For a mechanism on lists, these are the words of its list set.
+        vocabulary: the words. For a mechanism on word lists, these are the words of its list set.
         files: loaded files by name, without the files of the embedding.
-        key: cache key of the near-word lists that the mechanism asked for. It is None if the
+        key: cache key of the near-word lists that the mechanism asked for. The key is None if the
             mechanism asked for no lists, or if the project has the lists.
         near_folder: folder of the project with near-word lists; None outside of projects.
     """
@@ -216,10 +219,10 @@ class ModelSpace(Space):
         self.near_folder = source.near_folder(segmentation)
 
     def vectors(self) -> Vectors:
-        """Return the vectors of the words.
+        """Return the vectors of the words that the mechanism may replace and write.
 
         Raises:
-            RequestError: if no word is left.
+            RequestError: if there is no such word.
         """
         self._require_words()
         return self.vocabulary.vectors
@@ -232,8 +235,8 @@ class ModelSpace(Space):
             )
 
     def orders(self, lists: str) -> Orders:
-        """Return the word orders of a list set, and restrict the vocabulary to the words of the
-        set.
+        """Return the word orders of a set of word lists, and restrict the vocabulary to the words
+        of the set.
 
         Raises:
             MissingArtifactError: if the list set was not made.
@@ -251,7 +254,9 @@ class ModelSpace(Space):
         return orders
 
     def near(self) -> NearTable | None:
-        """Return the existing near-word lists."""
+        """Return the existing near-word lists (nearest words of each word). The result is None if
+        there are none.
+        """
         key = key_of(self.vocabulary.vectors)
         near = _near_lists(self.near_folder, key)
         is_complete = near is not None and near.folder == self.near_folder
@@ -272,8 +277,8 @@ class ModelSpace(Space):
         return bigrams.onto(self.vocabulary.number)
 
     def causal(self, model: str) -> CausalWords | None:
-        """Return the causal language model for the tokens, or None if there is no model of this
-        name.
+        """Return the causal language model for the tokens. The result is None if there is no
+        language model of this name.
         """
         if self._causal is None:
             return None
@@ -283,7 +288,7 @@ class ModelSpace(Space):
 
 
 def prepare(name: str, space: ModelSpace, params: MechanismParams) -> Prepared:
-    """Build the mechanism ``name`` over the words of an embedding or of a list set.
+    """Build the mechanism ``name`` over the words of an embedding or of a set of word lists.
 
     Raises:
         RequestError: if no word is left.
@@ -307,7 +312,11 @@ def _near_lists(of_project: Path | None, key: str) -> MappedTable | None:
 
 
 def _bigrams(segmentation: str, source: ModelSource) -> tuple[Bigrams, dict[str, Path]]:
-    """Load the bigram counts of an embedding, and return them with their files."""
+    """Load the bigram counts of an embedding, and return them with their files by name.
+
+    Raises:
+        RequestError: if the model has no counts.
+    """
     if (counted := source.bigrams(segmentation)) is None:
         raise RequestError(
             f"model {source.name} has no counts of word pairs, but tem_context weighs words "
@@ -320,8 +329,8 @@ def _bigrams(segmentation: str, source: ModelSource) -> tuple[Bigrams, dict[str,
 def over_lists(
     lists: WordLists, space: WordSpace, vocabulary: Vocabulary
 ) -> tuple[Vocabulary, Orders]:
-    """Restrict a vocabulary to the words of a list set. Return the restricted vocabulary, and the
-    orders of the set in terms of its word numbers.
+    """Restrict a vocabulary to the words of a set of word lists. Return the restricted vocabulary,
+    and the orders of the set in terms of its word numbers.
 
     A word that is missing from one of the lists would make the choice of a list depend on the word,
     so it counts as out of vocabulary.

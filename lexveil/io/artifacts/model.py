@@ -1,5 +1,5 @@
-"""The model for rewriting: the vocabulary, collocations, embedding and mechanisms that a source
-provides, such as a project's run or a packaged model.
+"""The embedding model for rewriting: vocabulary, collocations, embedding and mechanisms from a
+source, such as a project's run or a packaged model.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The artifacts for rewriting texts, and the folder with the parameters and the ledger.
+    """Embedding model for rewriting texts, with the folder of the parameters and the ledger.
 
     Each artifact is read once, when it is first used.
 
@@ -53,7 +53,8 @@ class Model:
         source: the source of words, vectors, collocations and counts.
         cache_only: whether to read the expected recovery by adversaries only from the cache, and
             never to compute it. The computation takes seconds, which is too long for a service.
-        purposes: public scales of words, whose axes are added to the embedding.
+        purposes: public word scales to preserve (such as sentiment), whose axes are added to the
+            embedding.
         causal_models: causal language models by the parameter value that chooses them; an audit
             replaces them by toy models.
         suppress_language_warning: whether to print no warning about a language, because the warning
@@ -72,7 +73,7 @@ class Model:
 
     @classmethod
     def of_run(cls, project: Project, **more: Any) -> Model:
-        """Return the model of a project's own run."""
+        """Return the model that a project's own run produced."""
         return cls(project, OwnRun(project), **more)
 
     @classmethod
@@ -122,8 +123,8 @@ class Model:
 
     @property
     def packaged(self) -> PackagedModel | None:
-        """The packaged model, for functions that copy it, or None if the model has another
-        source.
+        """The packaged model, for functions that copy it. The value is None if the model has
+        another source.
         """
         return self.source.packaged
 
@@ -139,8 +140,8 @@ class Model:
 
     @property
     def sha256(self) -> str | None:
-        """SHA-256 of the purposes and of the model card, which lists the hashes of all files. It is
-        None for a project's own model.
+        """SHA-256 of the purposes and of the metadata card, which lists the hashes of all files. It
+        is None for a project's own model.
         """
         whole = self.source.sha256
         if whole is None or not self.purposes:
@@ -149,8 +150,8 @@ class Model:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def kept_purposes(self, strategy: str) -> tuple[Purpose, ...]:
-        """Return the purposes of the model. For a project's own model, the result includes the
-        purposes whose axes the strategy's embedding was trained with.
+        """Return the purposes (preserved word scales) of the model. For a project's own model, the
+        result includes the purposes whose axes the strategy's embedding was trained with.
 
         Raises:
             ParameterError: if those purposes differ from the purposes in params.yaml.
@@ -159,8 +160,8 @@ class Model:
         return self.source.purposes(SEGMENTATION_OF[strategy]) + self.purposes
 
     def require_purposes(self) -> None:
-        """Check that no purpose is repeated, and that each purpose gives different scores to some
-        of the model's words.
+        """Check the model's purposes (preserved word scales): none is repeated, and each gives
+        different scores to some of the model's words.
 
         Raises:
             RequestError: if a purpose is repeated or gives all words the same score.
@@ -205,7 +206,7 @@ class Model:
 
     @property
     def version(self) -> str | None:
-        """The version of a packaged model, or None for a project's own model."""
+        """The version of a packaged model. The value is None for a project's own model."""
         return self.source.version
 
     @property
@@ -221,8 +222,8 @@ class Model:
         return model_in_words(self.name, self.version, self.made_of)
 
     def reference(self, strategy: str) -> ModelReference:
-        """Return the reference to this model in records. The reference has the hash of the model
-        card or, for a project's own model, a hash over the hashes of its artifacts.
+        """Return the reference to this model for privacy records. The reference has the hash of the
+        metadata card or, for a project's own model, a hash over the hashes of its artifacts.
         """
         digest = self.sha256
         if digest is None:
@@ -233,7 +234,7 @@ class Model:
         )
 
     def require_checks(self, strategy: str) -> None:
-        """Check that the artifacts exist and passed their checks.
+        """Check that the artifacts of a strategy exist and passed their checks.
 
         Raises:
             MissingArtifactError: if an artifact is missing; the message names the stage that makes
@@ -243,7 +244,7 @@ class Model:
         self.source.require_checks()
 
     def lexicon(self, strategy: str) -> Lexicon:
-        """Return the lexicon for the texts of a strategy.
+        """Return the lexicon (vocabulary and collocations) for the texts of a strategy.
 
         Raises:
             MissingArtifactError: if no run has made the lexicon.
@@ -265,14 +266,16 @@ class Model:
         return self.source.average_words
 
     def structure(self, strategy: str, policy: Policy) -> StructureFigures | None:
-        """Return the sensitivity of the disclosed structure in public texts, or None if it was not
+        """Return the sensitivity of the disclosed structure (such as the number of tokens) in
+        public texts: how often one replaced word changes it. The result is None if it was not
         measured.
         """
         measured = self.source.structure(SEGMENTATION_OF[strategy])
         return None if measured is None else measured.figures(strategy, policy)
 
     def embedding(self, strategy: str) -> WordSpace:
-        """Return the embedding for the strategy's segmentation, with the axes of the purposes.
+        """Return the embedding for the strategy's segmentation, with an axis for each purpose
+        (preserved word scale).
 
         Raises:
             MissingArtifactError: if no run has made the embedding.
@@ -286,14 +289,18 @@ class Model:
         return self.source.bigram_files(SEGMENTATION_OF[strategy])
 
     def bigrams(self, strategy: str) -> Bigrams | None:
-        """Return the bigram counts for the strategy's tokens, or None if there are no counts."""
+        """Return the bigram counts for the strategy's tokens. The result is None if there are no
+        counts.
+        """
         if not self.bigram_files(strategy):
             return None
         return self.source.bigrams(SEGMENTATION_OF[strategy])
 
     def of_variant(self, name: str) -> Model:
-        """Return this model with the parameters of a mechanism's variant. ``name`` is the variant's
-        name in the grid.
+        """Return this model with the parameters of a variant of a mechanism.
+
+        Args:
+            name: name of the variant in the grid of runs.
         """
         mechanisms = self.params.mechanisms.of_variant(name)
         params = self.params.model_copy(update={"mechanisms": mechanisms})
@@ -319,8 +326,8 @@ class Model:
         return prepare(name, space, self.params.mechanisms)
 
     def causal_model(self, mechanism: str) -> CausalModel | None:
-        """Return the language model that weighs words for a mechanism, or None if the mechanism
-        uses no language model.
+        """Return the causal language model that weights output words for a mechanism. The result is
+        None if the mechanism uses no language model.
 
         Raises:
             RequestError: if the language of the language model is not the language of the words.
@@ -337,7 +344,7 @@ class Model:
 
     def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:  # noqa: ARG002
         """Return the result of ``make``, which depends on public data alone. The result is computed
-        once for each key, although a model may answer many requests.
+        once for each key, and reused for all requests that the model answers.
         """
         return make()
 
@@ -351,7 +358,7 @@ class Model:
 
 
 def _say_chosen(model: Model, *, is_own: bool) -> None:
-    """Log which model was chosen by default, and why."""
+    """Log the name of the model that was chosen by default, and the reason for the choice."""
     why = f"{Path.cwd()} belongs to no project"
     if is_own:
         why = "a run of this project made it"

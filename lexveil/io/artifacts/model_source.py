@@ -1,5 +1,5 @@
-"""Sources of a model: a source provides words, vectors, collocations and counts. A new kind of
-source is one class in this module; ``Model`` never asks which kind of source it has.
+"""Sources of an embedding model. A source provides words, vectors, collocations and counts. A new
+kind of source is one class in this module; ``Model`` never asks which kind of source it has.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CHECKED_BY = {
 
 
 class ModelSource(ABC):
-    """Source of a model. Each part is given by segmentation: ``word``, ``gst`` or ``mst``.
+    """Source of an embedding model. Its methods take a segmentation: ``word``, ``gst`` or ``mst``.
 
     Attributes:
         packaged: the packaged model, for functions that copy it; None if the source is another.
@@ -57,7 +57,7 @@ class ModelSource(ABC):
     @property
     @abstractmethod
     def version(self) -> str | None:
-        """The version of the model, or None if the model has no version."""
+        """The version of the model. The value is None if the model has no version."""
 
     @property
     @abstractmethod
@@ -72,7 +72,7 @@ class ModelSource(ABC):
     @property
     @abstractmethod
     def sha256(self) -> str | None:
-        """The hash of the whole model, or None if only single files have hashes."""
+        """The hash of the whole model. The value is None if only single files have hashes."""
 
     @property
     @abstractmethod
@@ -95,7 +95,7 @@ class ModelSource(ABC):
 
     @abstractmethod
     def purposes(self, segmentation: str) -> tuple[Purpose, ...]:
-        """Return the purposes whose axes an embedding was trained with.
+        """Return the purposes (preserved word scales) whose axes an embedding was trained with.
 
         Raises:
             ParameterError: if those purposes differ from the purposes in params.yaml.
@@ -104,7 +104,7 @@ class ModelSource(ABC):
 
     @abstractmethod
     def lexicon(self, segmentation: str) -> Lexicon:
-        """Return the lexicon of the texts.
+        """Return the lexicon (vocabulary and collocations) of one segmentation.
 
         Raises:
             MissingArtifactError: if no run has made the lexicon.
@@ -112,7 +112,7 @@ class ModelSource(ABC):
 
     @abstractmethod
     def space(self, segmentation: str) -> WordSpace:
-        """Return the embedding.
+        """Return the embedding of one segmentation.
 
         Raises:
             MissingArtifactError: if no run has made the embedding.
@@ -120,7 +120,8 @@ class ModelSource(ABC):
 
     @abstractmethod
     def structure(self, segmentation: str) -> MeasuredStructure | None:
-        """Return the sensitivity of the disclosed structure in public texts, or None if it was not
+        """Return the sensitivity of the disclosed structure (such as the number of tokens) in
+        public texts: how often one replaced word changes it. The result is None if it was not
         measured.
         """
 
@@ -130,12 +131,14 @@ class ModelSource(ABC):
 
     @abstractmethod
     def files(self, segmentation: str) -> dict[str, Path]:
-        """Return the files of an embedding and its collocations, by their names in records."""
+        """Return the files of an embedding and of its collocations, by their names in privacy
+        records.
+        """
 
     @abstractmethod
     def bigrams(self, segmentation: str) -> Bigrams | None:
-        """Return the number of times that each token of an embedding follows another, or None if
-        the source has no counts.
+        """Return the bigram counts, which state how often each token of an embedding follows
+        another. The result is None if the source has no counts.
 
         Raises:
             MissingArtifactError: if no run has counted the bigrams.
@@ -149,31 +152,32 @@ class ModelSource(ABC):
 
     @abstractmethod
     def word_lists(self, segmentation: str, name: str) -> tuple[WordLists, dict[str, Path]]:
-        """Return list set L0, L1 or L2, and its files by their names in records.
+        """Return the set of word lists L0, L1 or L2, and its files by their names in privacy
+        records.
 
         Raises:
-            MissingArtifactError: if no run has made the list set.
+            MissingArtifactError: if no run has made the word lists.
         """
 
     @abstractmethod
     def near_folder(self, segmentation: str) -> Path | None:
-        """Return the folder of the near-word lists of an embedding, or None if the source has no
-        lists.
+        """Return the folder of the near-word lists (nearest words of each word) of an embedding.
+        The result is None if the source has no lists.
         """
 
     @abstractmethod
     def place(self, segmentation: str) -> Path:
-        """Return the folder of an embedding, for messages."""
+        """Return the path of an embedding's folder, to be named in messages."""
 
     @property
     @abstractmethod
     def bank_folder(self) -> Path | None:
-        """The folder of the sentence bank, or None if the source has no bank."""
+        """The folder of the sentence bank. The value is None if the source has no sentence bank."""
 
 
 @dataclass(frozen=True)
 class OwnRun(ModelSource):
-    """The source of a model that the run of a project built.
+    """Model source that reads the artifacts of a project's own run.
 
     Attributes:
         project: the project.
@@ -222,8 +226,8 @@ class OwnRun(ModelSource):
         return base.card.average_words if base else 0.0
 
     def require_checks(self) -> None:
-        """Check that the artifacts passed their checks. The stage of a failed check removes its
-        result.
+        """Check that the artifacts passed their checks, by looking for the result file of each
+        check. If a check failed, its stage removed that file.
         """
         for check, stage in CHECKED_BY.items():
             require(self.project.path(paths.CHECKS / check), stage)
@@ -247,8 +251,8 @@ class OwnRun(ModelSource):
         return self.project.path(paths.embedding(segmentation) / "counts.npy")
 
     def files(self, segmentation: str) -> dict[str, Path]:
-        """Return the files by name. If training started from a base model, the embedding's
-        meta.json is one of them: it has the name and hash of the base model.
+        """Return the files of an embedding by name. If training started from a base model, the
+        embedding's meta.json is one of them: it has the name and hash of the base model.
         """
         about = () if self.project.params.embeddings.base == NO_BASE else ("meta.json",)
         files = [
@@ -292,7 +296,8 @@ class OwnRun(ModelSource):
 
 @dataclass(frozen=True)
 class PackagedSource(ModelSource):
-    """A packaged model as a source. The model was checked when it was built or imported.
+    """Model source that reads a packaged model. The model was checked when it was built or
+    imported.
 
     Attributes:
         packaged: the packaged model.
@@ -327,7 +332,7 @@ class PackagedSource(ModelSource):
 
     @property
     def sha256(self) -> str | None:
-        """The hash of the model card, which lists the hashes of all files."""
+        """The hash of the metadata card, which lists the hashes of all files."""
         return self.packaged.hash
 
     @property

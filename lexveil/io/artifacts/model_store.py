@@ -56,10 +56,10 @@ def find(name: str) -> PackagedModel:
 
 
 def find_pinned(named: str, place: str) -> PackagedModel:
-    """Return the model that params.yaml names, either as NAME for a model of the library, or as
-    NAME@HASH.
+    """Return the packaged model that params.yaml names, either as NAME for a model of the library,
+    or as NAME@HASH.
 
-    A run that names the hash cannot silently get another model of the same name, and DVC, which
+    If the hash is named, a run cannot silently get another model of the same name, and DVC, which
     compares params.yaml, notices a change of the model.
 
     Args:
@@ -108,8 +108,8 @@ def load_words_of(named: str, place: str, segmentation: str = "word") -> WordSpa
 
 
 def files_named(names: Iterable[str]) -> dict[str, Path]:
-    """Return the files of installed models and purposes by their names in records. Other names are
-    skipped.
+    """Return the files of installed models and purposes (preserved word scales), by their names in
+    privacy records. Other names are skipped.
     """
     models = installed()
     found = dict[str, Path]()

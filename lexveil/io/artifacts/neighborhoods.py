@@ -1,13 +1,13 @@
-"""Files of near-word lists. The lists of a project are next to its neighbours; other lists are in
-the user's cache.
+"""Files of near-word lists, which store the nearest words of each word. The lists of a project are
+next to its table of nearest words; other lists are in the user's cache.
 
     meta.json        cache key of the lists (a hash of the vectors), and number of words with a list
     near.npy         (n, K) int32, the nearest words of each word, itself first
     distances.npy    (n, K) float64
 
 A file may have space for more words than have lists, so that lists can be added. The most frequent
-words come first. Every process maps the files. The lists change no result; they only save the time
-of computing nearest words.
+words come first. Every process memory-maps the files. The lists change no result; they only save
+the time of computing nearest words.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def key_of(vectors: Vectors) -> str:
 
 
 def open_lists(folder: Path, key: str) -> MappedTable | None:
-    """Open the near-word lists in a folder. The result is None if there are no lists, or if the
-    lists are incomplete or belong to other vectors.
+    """Open the near-word lists (nearest words of each word) in a folder. The result is None if
+    there are no lists, or if the lists are incomplete or belong to other vectors.
     """
     try:
         meta = json.loads((folder / META).read_bytes())
@@ -92,8 +92,8 @@ def add_lists(
     on_step: Callable[[int], None] = lambda _: None,
     waits: bool = False,
 ) -> None:
-    """Compute the missing lists of the first ``n_words`` words in a folder. Each finished block of
-    lists is usable at once.
+    """Compute the missing near-word lists (nearest words) of the first ``n_words`` words in a
+    folder. Each finished block of lists is usable at once.
 
     If another process computes lists in this folder, this call returns at once, or waits for that
     process if ``waits`` is true.

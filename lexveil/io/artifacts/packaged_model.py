@@ -66,7 +66,7 @@ ORDERS = {"word": "orders/word.npy", "all": "orders/all.npy"}
 
 
 class CorpusSource(Result):
-    """One source of a model's corpus.
+    """One source of the corpus from which a model was made.
 
     Attributes:
         documents: Number of documents, or 0 if the texts are not known, as for external vectors.
@@ -83,7 +83,7 @@ class CorpusSource(Result):
 
 
 class ModelCard(Result):
-    """Card of a model: its description, its sources and its quality.
+    """Metadata card (JSON) of a model: its description, its sources and its quality.
 
     Attributes:
         format: Version of the format of the files in the folder.
@@ -136,8 +136,8 @@ def rescaled(
     counts: npt.NDArray[Any],
     rule: Rule,
 ) -> npt.NDArray[np.float32]:
-    """Return scales (V,) that give the rows (V, p) the lengths of a rule; scales of zero rows stay
-    unchanged.
+    """Return new scales (V,) that change the lengths of the vectors (V, p) by a rule; scales of
+    zero rows stay unchanged.
 
     Args:
         rows: (V, p) vectors in 8 bits.
@@ -177,8 +177,11 @@ class ModelContent:
 
 
 def write_packaged(folder: Path, card: Mapping[str, Any], content: ModelContent) -> ModelCard:
-    """Write a packaged model. ``card`` has all fields of the model card that do not follow from the
-    content.
+    """Write a packaged model into a folder.
+
+    Args:
+        card: the fields of the metadata card that do not follow from the content.
+        content: words, vectors and other arrays of the model.
     """
     space = content.space
     lengths = content.lengths
@@ -223,7 +226,7 @@ def write_packaged(folder: Path, card: Mapping[str, Any], content: ModelContent)
 
 def add_bigrams(folder: Path, bigrams: Bigrams) -> ModelCard:
     """Add the bigram counts of V tokens to the model in ``folder``, and add the hashes of the new
-    files to the model card.
+    files to its metadata card.
     """
     with atomic_directory(folder / BIGRAMS) as partial:
         write_bigrams(bigrams, partial)
@@ -238,7 +241,7 @@ def add_bigrams(folder: Path, bigrams: Bigrams) -> ModelCard:
 
 
 def collocations_of(tokens: Sequence[str], pmi: npt.NDArray[Any]) -> Collocations:
-    """Return the collocations among V tokens, with their PMI in bits, (V,)."""
+    """Return the multi-word collocations among V tokens, with their PMI in bits, (V,)."""
     n_words = (
         np.fromiter(map(str.count, tokens, repeat("_")), dtype=np.int64, count=len(tokens)) + 1
     )
@@ -253,7 +256,9 @@ def collocations_of(tokens: Sequence[str], pmi: npt.NDArray[Any]) -> Collocation
 
 
 def lexicons_of(tokens: Sequence[str], pmi: npt.NDArray[Any], language: str) -> list[Lexicon]:
-    """Return the lexicon of each segmentation, for V tokens and their PMI, (V,) bits."""
+    """Return the lexicon (vocabulary and collocations) of each segmentation, for V tokens and their
+    PMI, (V,) bits.
+    """
     collocations = collocations_of(tokens, pmi)
     single = [token for token in tokens if "_" not in token]
     joint = (
@@ -273,12 +278,12 @@ class PackagedModel:
 
     @cached_property
     def card(self) -> ModelCard:
-        """The model card."""
+        """The metadata card of the model."""
         return ModelCard.model_validate_json((self.folder / CARD).read_bytes())
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the model card, which lists the hashes of all other files."""
+        """SHA-256 of the metadata card, which lists the hashes of all other files."""
         return sha256(self.folder / CARD)
 
     @property
@@ -307,8 +312,8 @@ class PackagedModel:
         )
 
     def space(self, segmentation: str, *, as_trained: bool = False) -> WordSpace:
-        """Return the embedding of a segmentation, which is a part of the model's one space. With
-        ``as_trained``, its vectors have the lengths of the training.
+        """Return the embedding of a segmentation, which is a part of the model's one embedding.
+        With ``as_trained``, its vectors have the lengths from the training.
         """
         rows = self.rows(segmentation)
         scales = "trained_scales" if as_trained and TRAINED_SCALES in self.card.files else "scales"
@@ -322,14 +327,14 @@ class PackagedModel:
 
     @staticmethod
     def order_file(segmentation: str) -> str:
-        """Return the path of the file with the orders of a segmentation, relative to the model's
-        folder.
+        """Return the path of the file with the word orders of a segmentation, relative to the
+        model's folder.
         """
         return ORDERS["word" if segmentation == "word" else "all"]
 
     def word_lists(self, segmentation: str, name: str) -> WordLists:
-        """Return list set L0, L1 or L2. The lists of L0 and L2 are equal, because a packaged model
-        is a single word model.
+        """Return the set of word lists L0, L1 or L2. The lists of L0 and L2 are equal, because a
+        packaged model is a single word model.
         """
         (orders,) = read_arrays(self.folder, self.order_file(segmentation).removesuffix(".npy"))
         chosen = orders if name == "L1" else orders[:1]
@@ -345,12 +350,14 @@ class PackagedModel:
         return Lexicon(segmentation, tokens, rows, collocations, self.card.language)
 
     def files(self, *names: str) -> dict[str, Path]:
-        """Return files of the folder by their names in records, which are models/NAME/FILE."""
+        """Return files of the model's folder by their names in privacy records, which are
+        models/NAME/FILE.
+        """
         return {f"models/{self.card.name}/{name}": self.folder / name for name in names}
 
     def bigrams(self, segmentation: str) -> Bigrams | None:
-        """Return the bigram counts, indexed by the rows of ``space``, or None if the model has no
-        counts.
+        """Return the bigram counts, indexed by the rows of ``space``. The result is None if the
+        model has no counts.
         """
         if f"{BIGRAMS}/starts.npy" not in self.card.files:
             return None
@@ -361,7 +368,8 @@ class PackagedModel:
         return counted.only(self.rows(segmentation))
 
     def structure(self, segmentation: str) -> MeasuredStructure | None:
-        """Return the sensitivity of the disclosed structure in public texts, or None if it was not
+        """Return the sensitivity of the disclosed structure (such as the number of tokens) in
+        public texts: how often one replaced word changes it. The result is None if it was not
         measured.
         """
         measured = json.loads((self.folder / "structure.json").read_bytes()).get(segmentation)

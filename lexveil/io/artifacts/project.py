@@ -1,5 +1,5 @@
-"""Folder of a rewriting: the folder of a project, or outside of projects the user's data folder
-with default parameters.
+"""Folder that a rewriting works in: the folder of a project, or outside of projects the user's data
+folder with default parameters.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The public list of screened words, which are never written as replacements, and the words that
+"""Word screen: the public list of words that are never written as replacements, and the words that
 are written instead.
 
 The list is lexveil/models/not_put_out.txt. The name of each part stands in brackets above the words
@@ -29,7 +29,7 @@ LANGUAGE = "en"  # language of the words of the list
 
 
 class ListedWords(NamedTuple):
-    """The words of the list by part, as single words in normal form, and the SHA-256 of the
+    """Words of the screening list by part, as single words in normal form, and the SHA-256 of the
     file.
     """
 
@@ -39,7 +39,9 @@ class ListedWords(NamedTuple):
 
 @cache
 def listed_words() -> ListedWords:
-    """Return the public list of screened words. A word may belong to several parts."""
+    """Return the public list of screened words, which are never written. A word may belong to
+    several parts.
+    """
     file = paths.MODELS / "not_put_out.txt"
     words: dict[str, list[str]] = {part: [] for part in PARTS}
     listed = list[str]()
@@ -53,14 +55,14 @@ def listed_words() -> ListedWords:
 
 @cache
 def screened_words(parts: tuple[str, ...]) -> frozenset[str]:
-    """Return the words of the given parts of the list."""
+    """Return the words of the given parts of the screening list."""
     by_part = listed_words().by_part
     return frozenset[str]().union(*(by_part[part] for part in parts))
 
 
 def screen_record(parts: Sequence[str]) -> ScreenRecord:
-    """Return the statement for a privacy record: the screened parts, and the SHA-256 of the
-    list.
+    """Return the statement about the word screen for a privacy record: the screened parts, and the
+    SHA-256 of the list.
     """
     return ScreenRecord(parts=[*parts], sha256=listed_words().sha256)
 
@@ -80,9 +82,9 @@ def _holds(token: str, words: frozenset[str]) -> bool:
 
 
 def nearest_of_others(vectors: Vectors, screened: Flags) -> WrittenNumbers | None:
-    """Return the word to write for each of W words, as numbers (W,). An unscreened word is written
-    unchanged, and a screened word is replaced by the nearest unscreened word. The result is None if
-    no word is screened, or all words are.
+    """Return the word to write for each of W drawn words, as numbers (W,). An unscreened word is
+    written unchanged, and a screened word is replaced by the nearest unscreened word. The result is
+    None if no word is screened, or all words are.
 
     The written word follows from the drawn word alone, never from a source. The replacement is
     post-processing of the mechanism's output, so every bound stays valid
@@ -103,7 +105,8 @@ def nearest_of_others(vectors: Vectors, screened: Flags) -> WrittenNumbers | Non
 
 
 def replacements(vectors: Vectors, screened: Flags, key: str) -> WrittenNumbers | None:
-    """Return the result of ``nearest_of_others``, (W,). If the cache has the result, load it.
+    """Return the word to write for each of W drawn words, as ``nearest_of_others`` computes it. If
+    the cache has the result, load it.
 
     A cached file is rejected if it would write a screened word, or replace an unscreened word.
     Whether each screened word has its nearest replacement is not checked, because no guarantee

@@ -65,15 +65,15 @@ LARGEST_WEIGHT = 5.0  # of a purpose
 
 
 class BankSource(Result):
-    """A file of public texts from which a bank was made."""
+    """A file of public texts from which a sentence bank was made."""
 
     name: str
     sha256: Sha256
 
 
 class BankLevel(Result):
-    """A level of protection of a bank. The card of a bank has the levels for texts that become
-    ``PER_TEXT`` sentences each, without purposes.
+    """Protection level of a sentence bank. The metadata card of a bank has the levels for texts
+    that become ``PER_TEXT`` sentences each, without purposes (preserved word scales).
 
     Attributes:
         epsilon: The epsilon of each sentence.
@@ -94,8 +94,8 @@ class BankLevel(Result):
 
     @property
     def missed(self) -> str | None:
-        """A phrase about the words of which an adversary names more than the level allows, or None
-        if there are none.
+        """A phrase about the kinds of words of which an adversary names more than the level allows.
+        The value is None if there are no such words.
         """
         allowed = LEVELS[self.level]
         found = (
@@ -112,8 +112,8 @@ class BankLevel(Result):
 
 
 class BankCard(Result):
-    """Card of a sentence bank: the texts from which the bank was made, and the options of the
-    build.
+    """Metadata card (JSON) of a sentence bank: the texts from which the bank was made, and the
+    options of the build.
 
     Attributes:
         model: The name of the model that gave the sentences their vectors.
@@ -146,10 +146,10 @@ class BankCard(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SentenceBank:
-    """An opened bank, with the words and the purposes of a model.
+    """An opened sentence bank, with the words and the purposes (preserved word scales) of a model.
 
     Attributes:
-        sha256: SHA-256 of the bank's card, which lists the hashes of all other files.
+        sha256: SHA-256 of the bank's metadata card, which lists the hashes of all other files.
         texts: the N sentences.
         n_words: (N,) the number of words of each sentence.
         space: the space that gives vectors to texts.
@@ -173,12 +173,14 @@ class SentenceBank:
 
 
 def without_purposes(model: Model) -> Model:
-    """Return a model without its purposes, which is the model that a bank belongs to."""
+    """Return a model without its purposes (preserved word scales). Sentence banks belong to models
+    without purposes.
+    """
     return replace(model, purposes=())
 
 
 def units_of_texts(texts: Sequence[str], model: Model) -> Units:
-    """Return the tokens of texts. Each text is one unit."""
+    """Return the tokens of texts as rows of the model. Each text is one unit."""
     encoded = encode(texts, model.lexicon(STRATEGY))
     return Units(encoded.rows, encoded.offsets())
 
@@ -191,14 +193,14 @@ def write_bank(
     public: CutTexts,
     levels_of: Callable[[SentenceSpace, Vectors], list[BankLevel]],
 ) -> BankCard:
-    """Write a bank.
+    """Write the files of a sentence bank into a folder.
 
     Args:
         table: the sentences, with the columns text and n_words.
-        about: the fields of the card that do not follow from the other arguments.
+        about: the fields of the metadata card that do not follow from the other arguments.
         public: the tokens of some public texts.
-        levels_of: function that computes the levels from a space and from the vectors of the
-            sentences.
+        levels_of: function that computes the protection levels from a space and from the vectors of
+            the sentences.
     """
     base = without_purposes(model)
     units = units_of_texts(Strings(table.column("text").combine_chunks()), base)
@@ -233,10 +235,10 @@ def write_bank(
 
 
 def read_card(folder: Path) -> BankCard:
-    """Return the card of a bank.
+    """Return the metadata card of a sentence bank.
 
     Raises:
-        RequestError: if the folder is no bank, or if the bank has another format.
+        RequestError: if the folder is no sentence bank, or if the bank has another format.
     """
     try:
         content = (folder / CARD).read_bytes()
@@ -256,10 +258,11 @@ def read_card(folder: Path) -> BankCard:
 
 
 def _check_format(file: Path, card: object) -> None:
-    """Check the format of a card. A card of another format may lack fields of this format.
+    """Raise an error if the metadata card of a sentence bank has another format than that of this
+    version. Such a card may lack fields.
 
     Raises:
-        RequestError: if the format is not that of this version.
+        RequestError: if the format is another.
     """
     if isinstance(card, dict) and card.get("format", FORMAT) != FORMAT:
         raise RequestError(
@@ -270,7 +273,8 @@ def _check_format(file: Path, card: object) -> None:
 
 
 def open_bank(folder: Path, model: Model) -> SentenceBank:
-    """Open a bank for a model and its purposes, and check every file of the bank.
+    """Open a sentence bank for a model and its purposes (preserved word scales), and check every
+    file of the bank.
 
     Raises:
         RequestError: if the bank is missing, edited, too small or of another model, or if a purpose

@@ -1,5 +1,5 @@
-"""Sensitivity of the disclosed structure in public texts, for the strategies of a segmentation:
-measurement and reading.
+"""Sensitivity of the disclosed structure, such as the number of tokens, to one replaced word. It is
+measured in public texts for the strategies of a segmentation.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from lexveil.io.config import Params
 
 
 class MeasuredStructure(Result):
-    """Sensitivity of the disclosed structure: the effect of one replaced word in public texts of
-    one segmentation.
+    """Measured sensitivity of the disclosed structure (such as the number of tokens): the effect of
+    one replaced word in public texts of one segmentation.
 
     Attributes:
         source: Description of the texts.
         policies: Policy of each strategy in params.yaml.
         strategies: Measured changes of each strategy under its policy.
         any_policy: Upper bounds of the changes that hold for every policy, computed from classes of
-            tokens in place of their fates.
+            tokens, without regard to whether the policy perturbs, keeps or drops them.
     """
 
     segmentation: str
@@ -46,8 +46,8 @@ class MeasuredStructure(Result):
     any_policy: dict[str, StructureChange]
 
     def change(self, strategy: str, policy: Policy) -> tuple[StructureChange, str]:
-        """Return the effect of one replaced word for a strategy under a policy, and a description
-        of the measured texts.
+        """Return the measured effect of one replaced word on the disclosed structure, for a
+        strategy under a policy, and a description of the measured texts.
         """
         named = {
             "stopwords": policy.stopwords,
@@ -74,7 +74,7 @@ class MeasuredStructure(Result):
 
 
 def first_texts(sample: Path, n: int) -> list[str]:
-    """Return the first n texts of the sample, or all texts if the sample has fewer."""
+    """Return the first n texts of a sample file, or all texts if the sample has fewer."""
     batches = pq.ParquetFile(sample).iter_batches(n, columns=["text"])
     texts = (text for batch in batches for text in batch.column("text").to_pylist())
     return list(islice(texts, n))
@@ -83,8 +83,11 @@ def first_texts(sample: Path, n: int) -> list[str]:
 def measured(
     lexicon: Lexicon, replacements: Replacements, params: Params, source: str
 ) -> MeasuredStructure:
-    """Measure the sensitivity of all strategies of the lexicon's segmentation. ``source`` describes
-    the texts.
+    """Measure the sensitivity of the disclosed structure for all strategies of the lexicon's
+    segmentation.
+
+    Args:
+        source: description of the texts.
     """
     strategies = [
         strategy for strategy, of in SEGMENTATION_OF.items() if of == lexicon.segmentation
@@ -107,8 +110,8 @@ def measured(
 
 
 def load_structure(segmentation: str, project: Path = Path()) -> MeasuredStructure | None:
-    """Load the measurement of a segmentation. The result is None if no run has made the
-    measurement, or if there was no text to measure.
+    """Load the measured structure sensitivity of a segmentation. The result is None if no run has
+    made the measurement, or if there was no text to measure.
 
     Raises:
         MissingArtifactError: if the file does not have the form that the stage writes.

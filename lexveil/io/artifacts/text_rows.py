@@ -1,4 +1,4 @@
-"""Documents as single texts. A document has one text, or two if it is a pair (``text`` and
+"""View of documents as single texts. A document has one text, or two if it is a pair (``text`` and
 ``text_b``).
 """
 

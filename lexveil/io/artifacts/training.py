@@ -56,7 +56,8 @@ class Checkpoints:
         self.folder = folder
 
     def load(self) -> TrainingState | None:
-        """Return the state after the last finished epoch, or None if there is none.
+        """Return the state after the last finished epoch. The result is None if there is no
+        checkpoint.
 
         A checkpoint that a power cut truncated is skipped, because the checksums of its arrays
         differ.
@@ -125,7 +126,7 @@ def resumed_training(
     folder: Path,
     machine: MachineParams,
 ) -> Trained:
-    """Train an embedding, and report the progress. If an earlier training was stopped in
+    """Train an embedding, and report the progress. If an earlier training was interrupted in
     ``folder``, resume it.
 
     Raises:
@@ -207,7 +208,7 @@ def _lines(file: str) -> list[str]:
 def embedding_metrics(
     space: WordSpace, raw: WordSpace, about: Mapping[str, object], trained: Trained | None
 ) -> dict[str, object]:
-    """Return the size and the quality of an embedding, and facts about its training.
+    """Return figures on the size and the quality of an embedding, and facts about its training.
 
     Args:
         space: the embedding as it is used.

@@ -1,5 +1,5 @@
-"""Lists of a user as UTF-8 text files: words and phrases, names, words with numbers, and public
-scales of words for purposes.
+"""Word lists of a user as UTF-8 text files: words and phrases, names, words with numbers, and
+public word scales for purposes (properties to preserve, such as sentiment).
 
 params.yaml names lists on which an artifact depends as FILE@HASH, so that a change of the content
 changes the name. Messages name the file and the line, and quote nothing of the content.
@@ -45,7 +45,7 @@ SUFFIX = ".tsv"
 
 
 def read_lines(file: Path, key: str, what: str = "one word or phrase per line") -> list[str]:
-    """Return the lines of a list.
+    """Return the lines of a user's list file.
 
     Args:
         file: file of the list.
@@ -72,8 +72,8 @@ def read_lines(file: Path, key: str, what: str = "one word or phrase per line") 
 def read_numbers(
     rows: Iterable[tuple[int, list[str]]], file: Path, what: str, low: float, high: float
 ) -> dict[str, float]:
-    """Return the number of each word, by the word's normal form. The normal form of a collocation
-    joins its words by ``_``.
+    """Return the number that a list gives to each word, by the word's normal form. The normal form
+    of a collocation joins its words by ``_``.
 
     Args:
         rows: number of each line, and its fields.
@@ -103,7 +103,7 @@ def read_numbers(
 
 
 def listed_file(named: str, key: str) -> Path:
-    """Return the file that FILE@HASH names.
+    """Return the file of a FILE@HASH reference, after checking its hash.
 
     Args:
         named: FILE@HASH, as in params.yaml.
@@ -143,8 +143,8 @@ def load_words(named: str, key: str) -> frozenset[str]:
 
 
 def load_factors(named: str) -> dict[str, float]:
-    """Return the factor of each word in FILE@HASH (params.yaml: embeddings.scale_list), a CSV file
-    with the columns word and factor.
+    """Return the vector length factor of each word in FILE@HASH (params.yaml:
+    embeddings.scale_list), a CSV file with the columns word and factor.
 
     Raises:
         ParameterError: if ``listed_file``, ``read_lines`` or ``read_numbers`` rejects the file; the
@@ -174,8 +174,8 @@ def load_phrases(file: Path, key: str) -> Phrases:
 
 
 def load_pseudonyms(file: Path | None, key: str) -> Mapping[str, tuple[str, ...]]:
-    """Load public names by type. Without a file, the type PERSON has names of a census. Without the
-    package of these names, the result is empty.
+    """Load public names for pseudonyms, by entity type. Without a file, the type PERSON has names
+    of a census. Without the package of these names, the result is empty.
 
     Raises:
         RequestError: if ``read_lines`` rejects the file, or if the list repeats a name.
@@ -194,8 +194,8 @@ def load_pseudonyms(file: Path | None, key: str) -> Mapping[str, tuple[str, ...]
 
 
 def _census_names() -> Iterator[str]:
-    """Yield full names, each frequent first name with a few of the frequent surnames. Without the
-    package names, nothing is yielded.
+    """Yield full names of a census: each frequent first name with a few of the frequent surnames.
+    If the package of these names is not installed, yield nothing.
     """
     spec = importlib.util.find_spec("names")
     if spec is None or spec.origin is None:
@@ -212,13 +212,13 @@ def _census(file: Path, most: int) -> list[str]:
 
 
 def purpose_folders() -> tuple[Path, ...]:
-    """Return the folders with scales, in search order."""
+    """Return the folders with word scales for purposes, in search order."""
     return paths.MODELS / "purposes", paths.user_data() / "purposes"
 
 
 def installed_purposes() -> dict[str, Path]:
-    """Return all scales by name. If two scales have one name, the scale of the library takes
-    precedence over the scale of the user.
+    """Return the files of all installed word scales by name. If two scales have one name, the scale
+    of the library takes precedence over the scale of the user.
     """
     files: dict[str, Path] = {}
     for folder in purpose_folders():
@@ -228,7 +228,8 @@ def installed_purposes() -> dict[str, Path]:
 
 
 def find_purpose(written: str) -> Purpose:
-    """Return the purpose for NAME, NAME=WEIGHT or FILE.tsv=WEIGHT.
+    """Return the purpose (a word scale to preserve, with a weight) for NAME, NAME=WEIGHT or
+    FILE.tsv=WEIGHT.
 
     Raises:
         RequestError: if there is no such purpose, its weight is no number from ``LIGHTEST`` to
@@ -261,8 +262,9 @@ def find_purpose(written: str) -> Purpose:
 
 
 def purposes_of(named: Mapping[str, float]) -> tuple[Purpose, ...]:
-    """Return the purposes of params.yaml. A purpose of the library is given by name. Another
-    purpose is given as FILE.tsv@HASH, so that DVC notices a change of the file.
+    """Return the purposes (word scales to preserve) that params.yaml names. A purpose of the
+    library is given by name. Another purpose is given as FILE.tsv@HASH, so that DVC notices a
+    change of the file.
 
     Raises:
         RequestError: see ``find_purpose``.
@@ -284,8 +286,9 @@ def purposes_of(named: Mapping[str, float]) -> tuple[Purpose, ...]:
 
 
 def require_made_with(purposes: tuple[Purpose, ...], made: Mapping[str, str], place: Path) -> None:
-    """Check that an embedding was trained with the purposes of params.yaml. Its vectors contain the
-    axes of the purposes of their training, even if params.yaml changes later.
+    """Check that an embedding was trained with the purposes (word scales to preserve) of
+    params.yaml. Its vectors contain the axes of the purposes of their training, even if params.yaml
+    changes later.
 
     Args:
         made: the SHA-256 of each scale of the embedding, by the scale's name and weight.
@@ -313,7 +316,8 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def read_purpose(file: Path, weight: float = 1.0) -> Purpose:
-    """Read a purpose from the file of its scale, which gives each word a score.
+    """Read a purpose (a word scale to preserve) from the file of its scale, which gives each word a
+    score.
 
     Raises:
         RequestError: if there is no such file, a line is not a word and a score, a word is
@@ -332,7 +336,11 @@ def read_purpose(file: Path, weight: float = 1.0) -> Purpose:
 
 
 def write_purpose(scores: Mapping[str, float], about: str, is_public: bool, file: Path) -> None:
-    """Write a scale to a file. ``about`` describes the scale and its source in one line."""
+    """Write a word scale to a file.
+
+    Args:
+        about: one line that describes the scale and its source.
+    """
     lines = [f"# {about}", *([PUBLIC] if is_public else [])]
     lines += [f"{word.replace('_', ' ')}\t{score:g}" for word, score in sorted(scores.items())]
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -27,8 +27,9 @@ from lexveil.io.config.operation import (
 
 @of_file(str(paths.CONFIGURATION))
 class Configuration(Section):
-    """Settings of this machine and of releases. The settings change no result of a stage, and a
-    change of a setting makes no stage stale. A setting that is left out has its default.
+    """Settings of this machine and of releases, as lexveil.toml has them. The settings change no
+    result of a stage, and a change of a setting makes no stage stale. A setting that is left out
+    has its default.
     """
 
     machine: MachineParams = Field(default_factory=MachineParams)
@@ -39,8 +40,8 @@ class Configuration(Section):
     inbox: InboxParams = Field(default_factory=InboxParams)
 
     def changed(self, **sections: Mapping[str, object]) -> Configuration:
-        """Return the configuration with other values of some keys, given by section. The values are
-        not validated.
+        """Return a copy of the configuration in which some keys have other values, given by
+        section. The values are not validated.
         """
         updated = {
             name: getattr(self, name).model_copy(update=values) for name, values in sections.items()
@@ -48,7 +49,8 @@ class Configuration(Section):
         return self.model_copy(update=updated)
 
     def require_segmentation(self, params: Params) -> None:
-        """Check that the experiment makes the embedding that releases of the inbox need.
+        """Check that the experiment makes the embedding that is needed for releases of the inbox
+        (the configured source of texts).
 
         Raises:
             ParameterError: if the experiment does not make that embedding.

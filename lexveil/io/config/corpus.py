@@ -53,7 +53,7 @@ BaseModelName = Annotated[
 
 
 class SampleParams(Documented):
-    """The sample of documents that is taken from the corpus."""
+    """Parameters of the sample of documents that is taken from the corpus."""
 
     max_documents: int = Field(1_000_000, ge=1, le=2**62)
     """number of documents, chosen by a hash of text and seed; exact duplicates are removed first"""
@@ -63,7 +63,7 @@ class SampleParams(Documented):
 
 
 class CountParams(Documented):
-    """Counts of n-grams."""
+    """Parameters of the n-gram counts."""
 
     min_count: int = Field(2, ge=1, le=2**31)
     """n-grams rarer than this are not stored; they still count in the totals"""
@@ -162,7 +162,9 @@ class EmbeddingParams(Documented):
 
 
 class NeighborhoodParams(Documented):
-    """The table of nearest words, and the near-word lists from which mechanisms draw."""
+    """Parameters of the table of nearest words, and of the near-word lists from which mechanisms
+    draw.
+    """
 
     lists: int | None = Field(None, ge=0)
     """number of words with a stored list, the most frequent ones; null: all words; runs compute
@@ -174,8 +176,8 @@ class NeighborhoodParams(Documented):
 
 
 class WordOrderParams(Documented):
-    """One-dimensional orders of the vocabulary, for 1-Diffractor. A list set has the words that all
-    word models of the set have in common.
+    """Parameters of the one-dimensional orders of the vocabulary for the mechanism 1-Diffractor. A
+    set of word lists has the words that all word models of the set have in common.
     """
 
     models: Several[ListModel] = ["own"]
@@ -190,8 +192,8 @@ class WordOrderParams(Documented):
 
 
 class SentenceParams(Documented):
-    """The bank of sentences of the sampled corpus. Strategy S5 replaces texts by sentences of the
-    bank.
+    """Parameters of the sentence bank that is built from the sampled corpus. Strategy S5 replaces
+    texts by sentences of the bank.
     """
 
     size: int = Field(100_000, ge=1_000, le=10**7)
@@ -208,7 +210,7 @@ class SentenceParams(Documented):
 
 
 class SourceParams(Documented):
-    """Licence and origin of one source of the corpus."""
+    """Parameters for one source of the corpus: its licence and origin."""
 
     license: str = Field(min_length=1)
     """licence of the source, and who states the licence"""
@@ -217,8 +219,8 @@ class SourceParams(Documented):
 
 
 class ModelParams(Documented):
-    """The model that the stage ``package_model`` builds and ``lexveil model export own``
-    exports.
+    """Parameters of the model that the stage ``package_model`` builds and ``lexveil model export
+    own`` exports.
     """
 
     name: Name = "own"

@@ -94,8 +94,8 @@ class Params(Section):
 
     @property
     def needed_segmentations(self) -> dict[str, str]:
-        """The segmentations that need an embedding, each with the parameter or the part of
-        params.yaml that needs it.
+        """The segmentations for which an embedding must be trained, each with the parameter or the
+        part of params.yaml that needs it.
         """
         needed = {
             SEGMENTATION_OF[strategy]: f"strategy {strategy}" for strategy in self.grid.strategies

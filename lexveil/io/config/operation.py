@@ -45,7 +45,7 @@ CanBeLifted = BeforeValidator(_lifted)
 
 
 class MachineParams(Documented):
-    """Resources that stages and releases may use on this machine."""
+    """Resources (such as memory and processes) that stages and releases may use on this machine."""
 
     memory_limit: Annotated[
         str,
@@ -76,12 +76,14 @@ class MachineParams(Documented):
     (docs/how-to/clusters.md); if it is omitted, processes of this machine run them"""
 
     def alone(self) -> MachineParams:
-        """Return the settings for work so small that distributing it takes longer than doing it."""
+        """Return these settings changed to a single process, for work so small that distributing it
+        takes longer than doing it.
+        """
         return self.model_copy(update={"dask_scheduler": None, "workers": 1})
 
 
 class OperationParams(Documented):
-    """Scheduled runs, and notifications about runs (docs/how-to/operation.md)."""
+    """Settings of scheduled runs, and of notifications about runs (docs/how-to/operation.md)."""
 
     timeout_minutes: Annotated[int | None, CanBeLifted] = Field(1440, ge=1, le=10**6)
     """a scheduled run that takes longer is stopped; "none": no limit"""
@@ -112,8 +114,8 @@ class OperationParams(Documented):
 
 
 class GateParams(Documented):
-    """Conditions that a release must meet before it is published. A condition with the limit "none"
-    is not checked.
+    """Settings of the release gate: conditions that a release must meet before it is published. A
+    condition with the limit "none" is not checked.
     """
 
     min_coverage: Annotated[float | None, CanBeLifted] = Field(0.5, ge=0, le=1)
@@ -146,8 +148,8 @@ class ShareParams(Documented):
 
 
 class LedgerParams(Documented):
-    """The ledger, which records the spending of each subject in all releases
-    (docs/explanation/ledger.md).
+    """Settings of the ledger, which records the privacy budget that each subject has spent in all
+    releases (docs/explanation/ledger.md).
     """
 
     cap: Annotated[float, Field(ge=1e-9, le=999_999_999.0)] | Literal["unlimited"] | None = Field(
@@ -211,8 +213,8 @@ class ReleaseParams(Documented):
 
 
 class InboxParams(Documented):
-    """Source and target of `lexveil release` (docs/how-to/release.md). The command does nothing if
-    neither ``source`` nor ``sql`` is set.
+    """Settings of the inbox: the source and target of `lexveil release` (docs/how-to/release.md).
+    The command does nothing if neither ``source`` nor ``sql`` is set.
     """
 
     source: str | None = Field(None, examples=["inbox"])
@@ -251,12 +253,12 @@ class InboxParams(Documented):
 
     @property
     def is_on(self) -> bool:
-        """Whether a source is configured."""
+        """Whether a source of texts is configured."""
         return self.source is not None or self.sql is not None
 
     @property
     def request(self) -> Request:
-        """The request with which `lexveil release` rewrites the texts of the inbox."""
+        """The request options with which `lexveil release` rewrites the texts of the inbox."""
         return Request.of(
             {
                 name: getattr(self, name)
@@ -330,8 +332,8 @@ class InboxParams(Documented):
 
 
 class PresidioParams(Documented):
-    """Presidio as a detector. It finds matches by its pattern recognizers, which need no model, and
-    named entities by a spaCy model of yours.
+    """Settings of Presidio as a detector. It finds matches by its pattern recognizers, which need
+    no model, and named entities by a spaCy model of yours.
     """
 
     language: str = "en"
@@ -346,7 +348,7 @@ class PresidioParams(Documented):
 
 
 class DetectionParams(Documented):
-    """Detectors of names, numbers and similar entities, in releases and previews
+    """Settings of the detectors of names, numbers and similar entities, in releases and previews
     (docs/how-to/detectors.md). Runs of the graph use no detectors.
     """
 

@@ -107,7 +107,9 @@ SentenceTarget = Annotated[
 
 
 def _of_words(raw: object) -> object:
-    """Reject the strategy of sentences, with a message that names the parameter for its runs."""
+    """Raise an error if the value is the strategy of sentences (S5). The message names the
+    parameter for its runs.
+    """
     if raw == SENTENCES:
         raise refused(
             f"strategy {SENTENCES} writes sentences of a bank, and in the grid by tem alone; "
@@ -121,8 +123,8 @@ GridStrategy = Annotated[StrategyName, BeforeValidator(_of_words)]
 
 
 class PolicyParams(Documented):
-    """Treatment of each class of tokens. A kept token appears unchanged in the output and counts as
-    unprotected.
+    """Policy: the treatment of each class of tokens. A kept token appears unchanged in the output
+    and counts as unprotected.
     """
 
     stopwords: StopwordAction = as_requested("stopwords", "paper")
@@ -136,7 +138,7 @@ class MechanismParams(Section):
     """
 
     def of_variant(self, name: str) -> Self:
-        """Return the sections, with the parameters that a variant of a mechanism changes.
+        """Return a copy of the parameters in which a variant of a mechanism has its own values.
 
         Args:
             name: name of a mechanism, or of a variant (``lexveil.core.mechanisms.variants``).
@@ -201,8 +203,8 @@ def _mechanism_params(values: dict[str, object]) -> MechanismParams:
 
 
 class GridParams(Documented):
-    """The runs of the experiment: every mechanism and strategy at every base epsilon and level. The
-    baseline `none` is always run.
+    """Grid of the experiment's runs: every mechanism and strategy at every base epsilon and
+    recovery level. The baseline `none` is always run.
     """
 
     mechanisms: Several[VariantName] = ["madlib", "tem", "diffractor_geometric"]
@@ -244,21 +246,25 @@ class GridParams(Documented):
 
     @property
     def levels(self) -> list[RecoveryTarget]:
-        """The levels of recovery among ``epsilons``."""
+        """The recovery levels among ``epsilons``."""
         return [noise for noise in self.epsilons if noise.is_level]
 
     def runs(self) -> list[GridRun]:
-        """Return mechanism, strategy and noise of every run, in the order of params.yaml."""
+        """Return the mechanism, strategy and noise setting of every run of the grid, in the order
+        of params.yaml.
+        """
         return list(itertools.product(self.mechanisms, self.strategies, self.epsilons))
 
     def sentence_runs(self) -> list[tuple[str, str, RecoveryTarget]]:
-        """Return mechanism, strategy and level of every run of sentences."""
+        """Return the mechanism, strategy and recovery level of every run that replaces texts by
+        sentences.
+        """
         return [("tem", SENTENCES, level) for level in dict.fromkeys(self.sentences)]
 
 
 class DeniabilityParams(Documented):
-    """Plausible deniability statistics N_w and S_w, for every mechanism at every epsilon of the
-    grid.
+    """Parameters of the plausible deniability statistics N_w and S_w, which are computed for every
+    mechanism at every epsilon of the grid.
     """
 
     words: int = Field(100, ge=1, le=100_000)
@@ -268,7 +274,9 @@ class DeniabilityParams(Documented):
 
 
 class EvaluationParams(Documented):
-    """Utility, attacks, similarity and perplexity of the texts of each run."""
+    """Parameters of the evaluation of each run's texts: utility, attacks, similarity and
+    perplexity.
+    """
 
     classifier: Literal["linear", "fasttext", "transformer"] = "linear"
     """classifier of the utility and the attacks: TF-IDF and logistic regression, fastText, or a
@@ -319,14 +327,14 @@ class EvaluationParams(Documented):
 
 
 class CheckParams(Documented):
-    """Limits of the expectations."""
+    """Limits that the checks of stages apply to their outputs."""
 
     min_coverage: float = Field(0.5, ge=0, le=1)
     """smallest share of the words of a document set that the vocabulary must have"""
 
 
 class ReportParams(Documented):
-    """Contents of the report besides figures."""
+    """Parameters of the report's contents besides figures."""
 
     samples: int | None = Field(None, ge=0, le=100)
     """number of texts that the report shows with the output of every run; the number is your

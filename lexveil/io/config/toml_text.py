@@ -39,7 +39,7 @@ def as_toml(configuration: Configuration, comments: Comments | None = None) -> s
 
 
 def can_be_lifted(field: FieldInfo) -> bool:
-    """Return whether a key has a default that the word "none" removes."""
+    """Return whether a setting has a default limit that the word "none" removes."""
     default = field.get_default(call_default_factory=True)
     return default is not None and type(None) in getattr(field.annotation, "__args__", ())
 

@@ -1,5 +1,5 @@
-"""Addresses of databases. An address must not contain a password, because addresses end up in shell
-histories, lexveil.toml and lineage.
+"""Addresses (URLs) of databases. An address must not contain a password, because addresses end up
+in shell histories, lexveil.toml and lineage records.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The address for messages, without PostgreSQL's options, because a misspelt option may be
-        a password.
+        """The address as shown in messages, without PostgreSQL's options, because a misspelt option
+        may be a password.
         """
         return shown(self.text if self.path else self.text.partition("?")[0])
 

@@ -1,4 +1,4 @@
-"""Common parts of the database engines: a database in one transaction, its rows, and error messages
+"""Common base of the database engines: a database in one transaction, its rows, and error messages
 that quote only the query.
 """
 
@@ -27,7 +27,7 @@ RECORDS = "lexveil_records"  # name of the table with the privacy records of wri
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of a query.
+    """Rows that a database query returns.
 
     Attributes:
         batches: the rows in batches, which can be iterated once; each batch has a bounded number of
@@ -41,7 +41,7 @@ class Rows:
 
 
 class OpenDatabase(ABC):
-    """A database in a transaction. The transaction is rolled back unless it is committed.
+    """An open database in a transaction. The transaction is rolled back unless it is committed.
 
     Attributes:
         record_columns: columns of the table of records, without the columns for the names of the
@@ -68,23 +68,23 @@ class OpenDatabase(ABC):
 
     @abstractmethod
     def types(self, table: Sequence[str]) -> dict[str, str] | None:
-        """Return the columns of a table with the database's names of their types, or None if there
-        is no such table.
+        """Return the columns of a table with the database's names of their types. The result is
+        None if there is no such table.
         """
 
     @abstractmethod
     def insert(
         self, table: Sequence[str], batches: pa.RecordBatchReader, types: Types, is_new: bool
     ) -> None:
-        """Insert rows into a table. If the table ``is_new``, create it.
+        """Insert rows into a table. If ``is_new``, create the table first.
 
         Args:
             types: database types of the columns that should not have the type that Arrow implies.
         """
 
     def keep_record(self, table: Sequence[str], release: str, record: str) -> None:
-        """Insert a privacy record into the table of records, which is in the schema of the
-        table.
+        """Insert a privacy record into the table of records, which is in the same schema as the
+        table ``table``.
         """
         records = [*table[:-1], RECORDS]
         if self.types(records) is None:
@@ -124,18 +124,18 @@ def quoted(*path: str) -> str:
 
 
 def listed(columns: Sequence[str]) -> str:
-    """Quote names of columns for SQL, separated by commas."""
+    """Return the quoted names of columns for SQL, separated by commas."""
     return ", ".join(map(quoted, columns))
 
 
 def stripped(sql: str) -> str:
-    """Return one SQL statement without a final semicolon."""
+    """Return one SQL statement without its final semicolon."""
     return sql.strip().rstrip(";").rstrip()
 
 
 def quotable(message: str, query: str) -> str:
-    """Return an engine's message about a query. Quotations that do not come from the query are
-    removed, because they may come from the data.
+    """Return a database's error message without the quotations that do not come from the query,
+    because such quotations may be data.
     """
     quotation = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`")
     line = (message.splitlines() or [""])[0]

@@ -176,8 +176,8 @@ def _kind(field: pa.Field) -> str:
 
 
 def _selected(field: pa.Field) -> str:
-    """Return the SQL of a column in a SELECT. The column is cast to text if Arrow cannot represent
-    its values.
+    """Return the SQL expression that selects a column. The column is cast to text if Arrow cannot
+    represent its values.
     """
     column = quoted(field.name)
     as_text = f"::text{'[]' if pa.types.is_list(field.type) else ''} as {column}"
@@ -185,8 +185,8 @@ def _selected(field: pa.Field) -> str:
 
 
 def _decimal(field: pa.Field) -> tuple[int, int] | None:
-    """Return precision and scale of a numeric column, or None if they are not declared or do not
-    fit into an Arrow decimal.
+    """Return the precision and scale of a numeric column. The result is None if they are not
+    declared or do not fit into an Arrow decimal.
     """
     declared = int((field.metadata or {}).get(TYPMOD, b"-1")) - 4
     if _kind(field) != "numeric" or declared < 0:
@@ -238,7 +238,7 @@ def _cast(
 
 
 def _broken(message: str, n_rows: int) -> str:
-    """Return a message about an interrupted stream of rows. The server gives no error number in
+    """Return a message about a stream of rows that broke off. The server gives no error number in
     this case.
     """
     if GONE.search(message):

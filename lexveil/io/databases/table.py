@@ -1,4 +1,4 @@
-"""A table for rewritten rows, which are inserted in one transaction."""
+"""A database table as the target of rewritten rows, which are inserted in one transaction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IfExists = Literal["fail", "append", "replace"]
 
 @dataclass(frozen=True, slots=True)
 class DatabaseTable:
-    """A table of a database.
+    """A database table that rewritten rows are inserted into.
 
     Attributes:
         path: name of the table, with the name of its schema before it if one is given.
@@ -55,7 +55,7 @@ class DatabaseTable:
         return ".".join(self.path)
 
     def stamped(self, stamp: str) -> DatabaseTable:
-        """Return the table with ``stamp`` appended to its name."""
+        """Return this table with ``stamp`` (such as a date) appended to its name."""
         return replace(self, path=(*self.path[:-1], f"{self.path[-1]}_{stamp.replace('-', '_')}"))
 
     def check(self, columns: Sequence[str] = ()) -> None:
@@ -116,7 +116,9 @@ class DatabaseTable:
             ) from None
 
     def _existing(self, database: OpenDatabase, columns: Sequence[str]) -> dict[str, str] | None:
-        """Return the columns of the table with their types, or None if the table does not exist."""
+        """Return the columns of the existing table with their types. The result is None if the
+        table does not exist.
+        """
         types = database.types(self.path)
         if types is None:
             return None

@@ -1,3 +1,3 @@
-"""Compiled loops of the adversaries. They are imported on first use, because importing numba takes
-a second.
+"""Compiled loops (numba) of the adversaries. They are imported on first use, because importing
+numba takes a second.
 """

@@ -1,5 +1,5 @@
-"""Compiled forward-backward over chains of positions with candidates (Rabiner 1989,
-section III.A).
+"""Compiled forward-backward algorithm over chains of words with candidates (Rabiner 1989, section
+III.A).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lexveil.core.language_models.kneser_ney import BigramModel
 
 
 class ChainCandidates(NamedTuple):
-    """The m candidates of all positions.
+    """The m candidates of the replaced words at all positions.
 
     Attributes:
         first, last: (m,) symbols of their first and last words.
@@ -41,8 +41,8 @@ def fill_transitions(
     model: BigramModel,
     out: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Write the probabilities of the candidates ``start`` to ``end`` - 1 after each of j symbols
-    into ``out`` (j, k).
+    """Write the transition probabilities of the candidates ``start`` to ``end`` - 1 after each of j
+    symbols into ``out`` (j, k).
 
     The probability is ``weight``·p₂(first | previous)·inner + (1 - ``weight``)·alone. After an
     unknown symbol, which is below 0, it is ``alone``.

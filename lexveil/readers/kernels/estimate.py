@@ -1,5 +1,5 @@
-"""Compiled decoding with an estimated channel: the kernel finds the most probable source words of
-outputs.
+"""Compiled decoding with an estimated output distribution: the function finds the most probable
+source words of output words.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def decode(
     interpolation: Interpolation,
     candidates: Candidates,
 ) -> None:  # pragma: no cover - compiled
-    """Find the k most probable source words of the outputs of a block. Values at the epsilons of
-    the ladder are interpolated for each token.
+    """Find the k most probable source words of the output words of a block. Values at the grid
+    epsilons of the ladder are interpolated for each token.
 
     Terms that depend only on the distance of a word come from a table of ``STEPS`` distances.
 

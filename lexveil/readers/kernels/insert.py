@@ -1,4 +1,4 @@
-"""Compiled insertion into the k best of scored words."""
+"""Compiled insertion of a scored word into a list of the k best words."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Compiled decoding of noise on list positions: the kernel finds the most probable source words of
-outputs.
+"""Compiled decoding of mechanisms that add noise to list positions: the function finds the most
+probable source words of output words.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def decode(
     ids: Ids,
     scores: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Decode n outputs of noise on the positions of a list; ``lists.ListsAdversary`` explains the
-    method.
+    """Find the k most probable source words of n output words, for noise on the positions of a word
+    list; ``lists.ListsAdversary`` explains the method.
 
     Args:
         limit: ε·γ/2 of the truncated exponential mechanism, the same for all ε; infinite for
@@ -78,8 +78,8 @@ def decode(
 def _log_total(
     place: int, n_words: int, rate: float, limit: float
 ) -> float:  # pragma: no cover - compiled
-    """Return ln Σ_j exp(-min(rate·|place-j|, limit)) over a list. The sum consists of two geometric
-    series, and of all positions beyond them.
+    """Return ln Σ_j exp(-min(rate·|place-j|, limit)) over the positions j of a word list. The sum
+    consists of two geometric series, and of all positions beyond them.
     """
     reach = min(limit / rate, float(n_words))
     left = min(place, int(reach))

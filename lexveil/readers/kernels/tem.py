@@ -1,4 +1,6 @@
-"""Compiled decoding of TEM: the kernel finds the most probable source words of outputs."""
+"""Compiled decoding of TEM (the truncated exponential mechanism): the function finds the most
+probable source words of output words.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def decode(
     interpolation: Interpolation,
     candidates: Candidates,
 ) -> None:  # pragma: no cover - compiled
-    """Find the k most probable source words of the outputs of a block, by their scores.
+    """Find the k most probable source words of the output words of a block, by their scores.
 
     A float32 product bounds each score from above. Words that could be among the k best are scored
     in float64.
@@ -89,8 +91,8 @@ def _keep(
     ids: Ids,
     scores: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Score a word in float64, and insert it into the best words; on a tie, the lowest word
-    wins.
+    """Compute a word's score in float64, and insert the word into the list of the best words; on a
+    tie, the lowest word number wins.
     """
     distance = math.sqrt(squared_distance(channel.vectors, output, channel.vectors, word))
     score = -min(epsilon * distance / 2, channel.limit)
