@@ -1,4 +1,4 @@
-"""The request: all options of a rewriting, defined once.
+"""Options of a request to rewrite texts, defined once for all interfaces.
 
 The command line, ``lexveil.privatize``, the body of the service, the form of the page and the inbox
 of lexveil.toml are derived from these models. Each interface states only which options it leaves
@@ -55,7 +55,7 @@ BUDGETS = ("protection", "epsilon", "document_budget", "recovery")
 
 
 class OptionHelp(NamedTuple):
-    """Description of how the help shows an option.
+    """Description of how the command-line help shows an option.
 
     Attributes:
         group: heading under which the option is shown.
@@ -98,7 +98,9 @@ def _delimiter(value: str | None) -> str | None:
 
 
 def _listed(value: Any) -> Any:
-    """Return a list of names, as YAML, JSON and Python have it, as one text with commas."""
+    """Convert a list of names, as YAML, JSON and Python have it, to one text with commas. Any other
+    value stays unchanged.
+    """
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
@@ -131,11 +133,11 @@ ScreenParts = Annotated[str, BeforeValidator(_listed), AfterValidator(_parts)]
 
 
 class Options(Documented):
-    """Options that users give on a command line or in Python."""
+    """Base class of options that users give on a command line or in Python."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any], *, written: bool = False, quotes: bool = True) -> Self:
-        """Validate the values of options and return the options.
+        """Validate the values of options, and return them as an instance of the class.
 
         Args:
             written: whether the values are strings, as on a command line and in a form.
@@ -273,8 +275,8 @@ class Request(Options):
 
     @property
     def level(self) -> LevelName | None:
-        """The level of protection of the request. It is the default level if the request and the
-        project set epsilon in no other way.
+        """The protection level of the request. If neither the request nor the project sets epsilon
+        in another way, the value is the default level.
         """
         says = self.mechanism == "none" or any(getattr(self, name) is not None for name in BUDGETS)
         return self.protection if says else DEFAULT_LEVEL
@@ -289,7 +291,9 @@ class Request(Options):
     @model_validator(mode="before")
     @classmethod
     def _with_mechanism(cls, values: Any) -> Any:
-        """Give S5 its own default mechanism, if the request names no mechanism."""
+        """Set the default mechanism of strategy S5 (sentences) in a request that names no
+        mechanism.
+        """
         is_bare = isinstance(values, Mapping) and values.get("mechanism") is None
         if is_bare and values.get("strategy") == SENTENCES:
             return {**values, "mechanism": "tem"}
@@ -339,7 +343,9 @@ class Request(Options):
         return self
 
     def _check_sentences(self) -> None:
-        """Check that a request for sentences has no option that sentences do not have."""
+        """Check that a request for strategy S5 (sentences) has no option that this strategy
+        lacks.
+        """
         if self.mechanism not in OVER_SENTENCES:
             raise ValueError(
                 f"{option('mechanism')} {self.mechanism} replaces only words, not "
@@ -433,8 +439,8 @@ class FileRequest(Request):
 
 
 def as_requested(name: str, default: Any = None, example: Any = None) -> Any:
-    """Return a field for another model that has the type, limits and help of an option of
-    ``Request``, with a different default and an example of a value.
+    """Return a pydantic field for another model, with the type, limits and help of an option of
+    ``Request``, but with a different default and an example of a value.
     """
     field = copy(Request.model_fields[name])
     field.default = default
@@ -446,10 +452,11 @@ def as_requested(name: str, default: Any = None, example: Any = None) -> Any:
 def partly(
     model: type[Request], leave_out: Collection[str] = (), **other_types: Any
 ) -> type[Section]:
-    """Return a model of a request whose fields may all be omitted. An omitted field is None. The
-    fields are not validated against each other.
+    """Return a model class with the options of a request, all of which may be omitted. An omitted
+    field is None. The fields are not validated against each other.
 
     Args:
+        leave_out: names of options that the model does not have.
         other_types: types of the fields that accept only some values, by name.
     """
     fields: dict[str, Any] = {}
@@ -464,7 +471,7 @@ def partly(
 
 
 def shown_of(field: FieldInfo) -> OptionHelp:
-    """Return the description of how the help shows an option."""
+    """Return the description of how the command-line help shows a field."""
     return next((mark for mark in field.metadata if isinstance(mark, OptionHelp)), OptionHelp())
 
 

@@ -1,1 +1,1 @@
-"""Execution of work: stages, processes, checkpoints, DuckDB sessions."""
+"""Execution of work: stages, worker processes, checkpoints, DuckDB sessions."""

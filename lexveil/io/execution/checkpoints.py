@@ -38,8 +38,8 @@ def kept_work(
     inputs: Iterable[Path],
     *settings: object,
 ) -> Iterator[Path]:
-    """Yield a folder for finished parts. The folder is removed if the block succeeds, and stays if
-    the block fails.
+    """Yield a folder in which a stage keeps finished parts of its work. The folder is removed if
+    the block succeeds, and stays if the block fails.
 
     Folders of the same stage with other inputs are removed first.
 
@@ -70,8 +70,8 @@ def kept_work(
 
 @contextmanager
 def own_folder(parent: Path) -> Iterator[Path]:
-    """Yield a folder next to the finished parts, for this process alone. The folder is removed
-    after the block.
+    """Yield a temporary folder for this process alone, next to the finished parts of a stage. The
+    folder is removed after the block.
 
     A part is written in this folder and then renamed, because several workers may compute the same
     part, for example after one of them was considered lost.
@@ -105,7 +105,7 @@ def expect_file(file: Path, who: str) -> None:
 
 
 def _sources(name: str) -> list[Path]:
-    """Return the files of a module, package or query in the installed library."""
+    """Return the source files of a module, package or query in the installed library."""
     if "/" in name:
         return [paths.query(name)]
     spec = importlib.util.find_spec(name)
@@ -115,7 +115,7 @@ def _sources(name: str) -> list[Path]:
 
 
 def check_disk(folder: Path, expected: float, most: float, what: str) -> None:
-    """Print the disk space that some work needs, and raise an error if there is too little.
+    """Print the disk space that some work needs. If there is too little, raise an error.
 
     Args:
         folder: existing folder of the work.

@@ -56,7 +56,7 @@ class PickledPayload:
         self.pickled: bytes = pickle.dumps(value, buffer_callback=self.buffers.append)
 
     def open(self) -> Any:
-        """Unpickle the value."""
+        """Return the unpickled value."""
         return pickle.loads(self.pickled, buffers=self.buffers)
 
 
@@ -65,8 +65,8 @@ _opened: dict[str, Callable[[Any], Any]] = {}
 
 
 class FunctionPlugin(WorkerPlugin):  # type: ignore[misc]
-    """Plugin that sends a function to every worker, including workers that start later, so that a
-    task can run on any worker.
+    """Dask plugin that sends a function to every worker, including workers that start later, so
+    that a task can run on any worker.
     """
 
     def __init__(self, name: str, function: PickledPayload) -> None:
@@ -114,8 +114,8 @@ def _call(name: str, item: PickledPayload, build: str) -> Any:
 def cluster_map(
     function: Callable[[A], B], items: Iterable[A], machine: MachineParams
 ) -> Generator[B, None, None]:
-    """Yield ``function(item)`` in order. The number of items in progress is at most two more than
-    the number of threads of the cluster.
+    """Yield ``function(item)`` in order, computed by the workers of a Dask cluster. At most two
+    more items than the cluster has threads are in progress.
 
     ``function`` is sent to each worker once. If a worker dies, its results and its items in
     progress are computed again.
@@ -158,7 +158,7 @@ def cluster_map(
 
 
 def _result(future: Future, client: Client) -> Any:
-    """Return the result of ``future``. Wait as long as there are workers, or a worker may soon
+    """Return the result of a Dask future. Wait as long as there are workers, or a worker may soon
     return.
 
     Raises:
@@ -202,7 +202,7 @@ def _explained(error: Exception, client: Client, address: str) -> Exception:
 
 
 async def _identity(address: str) -> str:
-    """Return the type that the server at an address reports about itself.
+    """Return the server type that the Dask server at an address reports about itself.
 
     Dask's client would wait forever for a server that accepts a connection and then sends nothing,
     such as a server that expects TLS. Dask's own configuration determines the TLS settings.
@@ -214,7 +214,7 @@ async def _identity(address: str) -> str:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Client]:
-    """Yield a client of the scheduler at an address. The scheduler must have a worker."""
+    """Yield a Dask client of the scheduler at an address. The scheduler must have a worker."""
     if address.startswith("tls:") and not Security().get_connection_args("client").get(
         "ssl_context"
     ):

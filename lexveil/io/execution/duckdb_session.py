@@ -63,8 +63,8 @@ def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyCon
 
 @contextmanager
 def _spill_folder(machine: MachineParams | None) -> Iterator[str]:
-    """Yield a folder for this session. Folders that killed processes of this machine have left are
-    removed first.
+    """Yield a temporary folder for the spilled rows of this DuckDB session. Folders that killed
+    processes of this machine have left are removed first.
     """
     parent = None
     host = re.sub(r"\W", "_", platform.node())  # other machines may use the same parent folder
@@ -86,8 +86,8 @@ def _spill_folder(machine: MachineParams | None) -> Iterator[str]:
 
 
 def share(machine: MachineParams) -> MachineParams:
-    """Return the settings for one of ``machine.workers`` workers, if all workers run at the same
-    time.
+    """Return the share of memory and threads that each of ``machine.workers`` workers may use, as
+    machine settings, if all workers run at the same time.
     """
     memory = max(memory_bytes(machine) // (1000 * machine.workers), 1)
     return machine.model_copy(
@@ -107,14 +107,16 @@ def memory_bytes(machine: MachineParams) -> int:
 
 
 def text(name: str) -> str:
-    """Return the SQL of sql/NAME.sql."""
+    """Return the SQL text of the file sql/NAME.sql."""
     return paths.query(name).read_text(encoding="utf-8")
 
 
 def run(
     con: duckdb.DuckDBPyConnection, name: str, **parameters: object
 ) -> duckdb.DuckDBPyConnection:
-    """Run sql/NAME.sql, which is one SELECT. Fetch the result before the next statement."""
+    """Run sql/NAME.sql, which is one SELECT statement, and return its result. Fetch the result
+    before the next statement.
+    """
     return con.execute(text(name), parameters)
 
 
@@ -131,7 +133,7 @@ def materialize(
     group_rows: int = 122_880,
     **parameters: object,
 ) -> int:
-    """Write the result of sql/NAME.sql to a Parquet file and return the number of rows.
+    """Write the result of the query sql/NAME.sql to a Parquet file, and return the number of rows.
 
     Args:
         group_rows: rows per row group. A program that reads the file has one group in memory, so
@@ -154,8 +156,8 @@ def materialize_parts(
     *,
     group_rows: int,
 ) -> int:
-    """Write the results of sql/NAME.sql for several sets of parameters, one after another, to one
-    Parquet file.
+    """Write the results of the query sql/NAME.sql for several sets of parameters, one after
+    another, to one Parquet file.
 
     Args:
         parts: parameters of each result, at least one. The division into results changes no byte of
@@ -185,7 +187,7 @@ def materialize_parts(
 
 
 def view(con: duckdb.DuckDBPyConnection, name: str, *files: Path) -> None:
-    """Create a view with this name over Parquet files."""
+    """Create a DuckDB view with this name over Parquet files."""
     con.execute(
         f'create or replace temp view "{name}" as select * from read_parquet({file_list(files)})'
     )

@@ -1,4 +1,6 @@
-"""Keys of params.yaml that dvc.yaml names. DVC does not run a stage if such a key is missing."""
+"""Check for the keys of params.yaml that dvc.yaml names. DVC does not run a stage if such a key is
+missing.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from lexveil.io.config import LOADER, Params, parse_params
 
 
 def require_named_keys(file: Path, graph: Path = DVC_YAML) -> None:
-    """Check that a readable params.yaml has every key that a dvc.yaml names.
+    """Check that a params.yaml has every key that a dvc.yaml names.
 
     Raises:
         ParameterError: if a key is missing; the message names the first such key and its default.

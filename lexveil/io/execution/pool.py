@@ -1,5 +1,5 @@
-"""Parallel work inside a stage: a bounded, ordered map over shards. Results do not depend on the
-number of workers.
+"""Parallel work inside a stage: a map over items in order, with a bounded number of items in
+progress. Results do not depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ KILLED = (
 def ordered_map(
     function: Callable[[A], B], items: Iterable[A], where: MachineParams | int
 ) -> Generator[B, None, None]:
-    """Yield ``function(item)`` in order, with at most ``workers + 2`` items in progress.
+    """Yield ``function(item)`` for each item in order, computed in parallel with at most ``workers
+    + 2`` items in progress.
 
     If this generator ends for any reason (an error, Ctrl-C), its workers end at once, and its work
     on a cluster is cancelled. ``function`` must not depend on where it runs.
@@ -87,11 +88,11 @@ def process_map(
 
 
 def _start_process(call: str, descriptor: int) -> subprocess.Popen[bytes]:
-    """Start a process of ``lexveil.base.runtime.worker`` that inherits a socket. The process has
-    single-threaded BLAS and blocks SIGINT.
+    """Start a worker process of ``lexveil.base.runtime.worker`` that inherits a socket. The worker
+    has single-threaded BLAS and blocks SIGINT.
 
-    A terminal sends Ctrl-C to the whole process group. Only this process handles it, and ends the
-    other processes.
+    A terminal sends Ctrl-C to the whole process group. Only the current process handles the signal,
+    and ends the workers.
     """
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -106,7 +107,7 @@ def _start_process(call: str, descriptor: int) -> subprocess.Popen[bytes]:
 
 
 class ForkServer:
-    """A process that has imported a module, and forks workers.
+    """Server process that has imported a module, and forks workers that need no import.
 
     It imports the module while the current process does other work. It has one Python thread. It
     draws no random numbers, because a worker must not draw from a generator that existed in the
@@ -120,7 +121,9 @@ class ForkServer:
             self._process = _start_process(call, theirs.fileno())
 
     def fork(self, theirs: socket.socket) -> None:
-        """Fork a worker, which gets one end of a connection."""
+        """Fork a worker from the server process. The worker gets the end ``theirs`` of a socket
+        pair.
+        """
         socket.send_fds(self._control, [b"w"], [theirs.fileno()])
 
     def close(self) -> None:
@@ -183,7 +186,7 @@ class WorkerProcess:
         raise cast(BaseException, result)
 
     def end(self) -> None:
-        """End the worker at once, even during its work."""
+        """Kill the worker at once, even during its work."""
         with suppress(OSError):  # it has ended already
             self._socket.shutdown(socket.SHUT_WR)
 
@@ -196,8 +199,8 @@ class WorkerProcess:
 
 
 class Workers(Generic[A, B]):
-    """Processes of this machine that run one function, for any number of maps until this context
-    ends.
+    """Pool of processes of this machine that run one function, for any number of maps until this
+    context ends.
 
     Each worker is a process with single-threaded BLAS and gets ``function`` once, pickled. If
     ``function`` holds arrays, all workers map the bytes of the arrays from one file, so that
@@ -233,7 +236,7 @@ class Workers(Generic[A, B]):
         self._opened.close()
 
     def _end(self) -> None:
-        """End all workers at once, and start no more."""
+        """Kill all workers at once, and start no more."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             self._is_ended = True
@@ -253,7 +256,9 @@ class Workers(Generic[A, B]):
         return process
 
     def _call(self, item: A) -> B:
-        """Pass an item to the worker of this thread. The worker starts with its first item."""
+        """Pass an item to the worker that belongs to the current thread, and return the result. The
+        worker starts with its first item.
+        """
         if not hasattr(self._of_thread, "process"):
             self._of_thread.process = self._begin()
         return cast(B, self._of_thread.process.call(item))
@@ -281,8 +286,8 @@ class Workers(Generic[A, B]):
 
 
 class Shared:
-    """A picklable value for other processes. The bytes of its arrays are in a file that the
-    processes map into memory (``lexveil.base.runtime.worker.open_shared``).
+    """A picklable value that is passed to other processes. The bytes of its arrays are in a file
+    that the processes map into memory (``lexveil.base.runtime.worker.open_shared``).
     """
 
     def __init__(self, value: object, file: BinaryIO) -> None:

@@ -84,8 +84,9 @@ def _differs(file: Path, ours: Path) -> bool:
 
 
 def _merged(target: Path, moved: Configuration, params: str, comments: Comments) -> str | None:
-    """Return the text of a lexveil.toml with the values that a params.yaml has for its keys, or
-    None if it already has these values. A value that is not the default replaces the default.
+    """Return the text of a lexveil.toml, completed by the values that a params.yaml has for keys of
+    lexveil.toml. The result is None if the lexveil.toml already has these values. A value that is
+    not the default replaces the default.
 
     Args:
         params: the text of params.yaml.
@@ -124,8 +125,8 @@ def _merged(target: Path, moved: Configuration, params: str, comments: Comments)
 
 
 def _has(text: str, configuration: Configuration) -> bool:
-    """Return whether a text is a lexveil.toml with these settings. The text may have a section in a
-    form into which lines cannot be inserted.
+    """Return whether the text of a lexveil.toml gives these settings. The text may have a section
+    in a form into which lines cannot be inserted.
     """
     try:
         return parse_configuration(tomllib.loads(text)) == configuration
@@ -134,7 +135,9 @@ def _has(text: str, configuration: Configuration) -> bool:
 
 
 def _nested(leaves: dict[str, tuple[object, FieldInfo]]) -> dict[str, Any]:
-    """Return nested values by section, from values by their full names."""
+    """Convert values by their full names, such as ``machine.workers``, to nested mappings by
+    section.
+    """
     nested: dict[str, Any] = {}
     for name, (value, _) in leaves.items():
         *sections, key = name.split(".")
@@ -147,7 +150,7 @@ def _nested(leaves: dict[str, tuple[object, FieldInfo]]) -> dict[str, Any]:
 
 def _leaves(section: Section, prefix: str = "") -> dict[str, tuple[object, FieldInfo]]:
     """Return the values of a section and of its subsections, with their fields, by the full names
-    of the keys.
+    of the keys, such as ``machine.workers``.
     """
     found: dict[str, tuple[object, FieldInfo]] = {}
     for key, field in fields_of(type(section)).items():
@@ -167,8 +170,11 @@ def _shown(value: object) -> str:
 
 
 def _place(lines: Sequence[str], name: str) -> tuple[int | None, int | None]:
-    """Return the line numbers of the section and of the key of a full name, counted from 0. For a
-    key without a value, return the line of its example.
+    """Return the line numbers of a section and of a key in a lexveil.toml, counted from 0. If the
+    key has no value, the second number is the line of its example.
+
+    Args:
+        name: the full name of the key, such as ``machine.workers``.
     """
     section, _, key = name.rpartition(".")
     head = next((i for i, line in enumerate(lines) if line.strip() == f"[{section}]"), None)
@@ -222,8 +228,8 @@ def _write(path: Path, text: str, like: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A key of a YAML file with its lines: the comments directly above the key, the value of the
-    key, and everything up to the next key.
+    """A key of a YAML file with the lines that belong to it: the comments directly above the key,
+    its value, and everything up to the next key.
 
     Attributes:
         name: the full name of the key, such as ``machine.workers``.
@@ -243,7 +249,9 @@ class _Entry:
 def _entries(
     lines: Sequence[str], mapping: yaml.Node | None, end: int, prefix: str = ""
 ) -> Iterator[_Entry]:
-    """Yield the keys of a mapping. If the value of a key is a mapping, its keys follow the key."""
+    """Yield the keys of a YAML mapping with their lines. If the value of a key is a mapping, the
+    keys of that mapping follow.
+    """
     if not isinstance(mapping, yaml.MappingNode) or not _is_block(mapping):
         return
     keys = [(key, value) for key, value in mapping.value if isinstance(key, yaml.ScalarNode)]
@@ -270,7 +278,9 @@ def _first_line(lines: Sequence[str], mark: yaml.Mark) -> int:
 
 
 def _renamed(name: str) -> str | None:
-    """Return the name in lexveil.toml of a key of params.yaml, or None for a key that stays."""
+    """Return the name that a key of params.yaml has in lexveil.toml. The result is None for a key
+    that stays in params.yaml.
+    """
     section, _, rest = name.partition(".")
     if section in SECTIONS:
         return name
@@ -280,7 +290,9 @@ def _renamed(name: str) -> str | None:
 
 
 def _comments_of(text: str) -> dict[str, list[str]]:
-    """Return the comments of the keys that move, by their new names."""
+    """Return the comments of a params.yaml on the keys that move to lexveil.toml, by the new names
+    of the keys.
+    """
     lines = text.splitlines()
     comments = {}
     entries = list(_entries(lines, yaml.compose(text, Loader=yaml.SafeLoader), len(lines)))
@@ -320,8 +332,8 @@ def _can_be_lifted(name: str) -> bool:
 
 
 def _without_moved(text: str, remains: dict[str, Any]) -> str:
-    """Return the text without the lines of the moved keys. If these lines also contain other text,
-    return the remaining values without comments.
+    """Return the text of a params.yaml without the lines of the keys that moved to lexveil.toml. If
+    these lines also contain other text, return the remaining values without comments.
     """
     lines = text.splitlines()
     gone: set[int] = set()

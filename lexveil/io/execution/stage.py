@@ -1,5 +1,5 @@
-"""Stage entry point: arguments, errors and progress. The last line of a failed stage states the
-reason.
+"""Entry point of stages: command-line arguments, errors and progress. If a stage fails, its last
+line of output states the reason.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LOG = logger(__name__)
 
 
 def stage_main(main: Callable[[], None], *, pandas: bool = True) -> None:
-    """Run a stage. A known error becomes one line on stderr and an exit code.
+    """Run the main function of a stage. A known error becomes one line on stderr and an exit code.
 
     Args:
         pandas: whether the stage uses pandas. If not, importing pandas is disabled, because it
@@ -36,11 +36,12 @@ def stage_main(main: Callable[[], None], *, pandas: bool = True) -> None:
 
 
 def named_run(usage: str) -> GridRun:
-    """Return mechanism, strategy and noise of a run from the command line.
+    """Return the run of the grid that the command line names by mechanism, strategy and noise
+    setting.
 
     Raises:
         RequestError: if there are not three words, or the last word is neither a number nor a
-            level; the message is ``usage``.
+            recovery level; the message is ``usage``.
     """
     try:
         mechanism, strategy, noise = sys.argv[1:]

@@ -1,5 +1,5 @@
-"""Hashes of the library's code that each stage of the graph runs. There is one hash per stage, in
-code.json, on which dvc.yaml depends.
+"""Hashes of the library code that each stage of the DVC graph executes. The file code.json has one
+hash per stage, and dvc.yaml depends on it.
 
 A stage is stale if one of the library's files that it imports has changed, whether the import is
 direct, indirect or lazy. dvc.yaml names one value per stage for that (``params: [code.json:
@@ -83,8 +83,8 @@ def refresh_code() -> bool:
 
 
 def modules_of(file: Path) -> set[str]:
-    """Return the modules of the library that a file imports, directly or indirectly, and the
-    packages of these modules.
+    """Return the modules of the library that a file imports, directly or indirectly, with their
+    parent packages.
     """
     modules: set[str] = set()
     waiting = list(_imports(file))
@@ -104,7 +104,7 @@ def modules_of(file: Path) -> set[str]:
 
 @cache
 def _registered() -> list[str]:
-    """Return the modules that register a mechanism."""
+    """Return the names of the modules that register a mechanism."""
     folder = paths.LIBRARY / "core" / "mechanisms"
     files = [
         file
@@ -122,8 +122,8 @@ def source_of(module: str) -> Path:
 
 
 def files_of(task: Path) -> set[Path]:
-    """Return the files of the library that a stage runs: modules, files that these modules name and
-    that lie next to them, and cards of models.
+    """Return the library files that affect a stage: modules, files that these modules name and that
+    lie next to them, and metadata cards of models.
     """
     files = {source_of(module) for module in modules_of(task)}
     cards = set(paths.MODELS.glob("*/model.json")) if _READS_BASE in _imports(task) else set()
@@ -148,9 +148,7 @@ _content = cache(sha256)
 
 @cache
 def _imports(file: Path) -> frozenset[str]:
-    """Return the modules of the library that a file imports anywhere except in code for type
-    checkers.
-    """
+    """Return the modules of the library that a file imports, except in code for type checkers."""
     names: list[str] = []
     for statement in _statements(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(statement, ast.Import):
@@ -162,8 +160,8 @@ def _imports(file: Path) -> frozenset[str]:
 
 
 def _statements(block: ast.AST) -> Iterator[ast.AST]:
-    """Yield the statements of a block at any depth. Expressions are skipped, because they import
-    nothing and make up most of a syntax tree.
+    """Yield the statements of a syntax tree's block at any depth. Expressions are skipped, because
+    they import nothing and make up most of a syntax tree.
     """
     for name in ("body", "orelse", "finalbody", "handlers", "cases"):
         if name == "body" and getattr(getattr(block, "test", None), "id", None) == "TYPE_CHECKING":

@@ -1,1 +1,1 @@
-"""File formats: reading and writing users' tables and word vectors."""
+"""File formats of tables and word vectors that users provide: reading and writing."""

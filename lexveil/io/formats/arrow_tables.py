@@ -1,5 +1,5 @@
-"""Texts of rows as Arrow columns, so that texts pass from one process to another without becoming
-Python strings.
+"""Texts of table rows as Arrow columns, so that texts pass from one process to another without
+becoming Python strings.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class ArrowRows(Sequence[list[str | None]]):
         self.columns = tuple(columns)
 
     def only(self, keep: Flags) -> ArrowRows:
-        """Return all rows, with null texts in the rows where ``keep`` is false."""
+        """Return all rows, in which the texts are null wherever ``keep`` is false."""
         nothing = pa.scalar(None, pa.large_string())
         return ArrowRows([pc.if_else(pa.array(keep), column, nothing) for column in self.columns])
 
     def flat(self) -> tuple[pa.LargeStringArray, Ids]:
-        """Return the texts that are not null, row after row, and the cell number of each text."""
+        """Return the non-null texts, row after row, and the cell number of each text."""
         n = len(self)
         k = len(self.columns)
         if k == 1:

@@ -1,4 +1,5 @@
-"""Arrow columns reduced to types and values, without metadata and without data that no row shows.
+"""Arrow columns reduced to types and values. Metadata, and data that no row shows, are removed
+because they may contain texts.
 
 Any program may have put texts into metadata of fields, names of extension types and entries of
 dictionaries, and a slice of an array still holds the bytes of the whole array. The parts that
@@ -28,8 +29,8 @@ EXTENSION_KEY = b"ARROW:extension:name"
 
 
 def bare_field(field: pa.Field) -> pa.Field:
-    """Return a field without metadata and without extension types that have parameters. Inner
-    fields are treated likewise.
+    """Return an Arrow field without metadata and without extension types that have parameters.
+    Inner fields are treated likewise.
     """
     metadata = {
         key: value for key, value in (field.metadata or {}).items() if POLARS_KEYS.fullmatch(key)
@@ -48,7 +49,9 @@ def _bare_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _with_inner(kind: pa.DataType, change: Callable[[pa.Field], pa.Field]) -> pa.DataType:
-    """Apply a change to the inner fields of a type, if the type has any."""
+    """Return an Arrow type whose inner fields are changed by a function. A type without inner
+    fields is returned unchanged.
+    """
     types = pa.types
     if types.is_struct(kind):
         return pa.struct([change(field) for field in kind])
@@ -85,7 +88,7 @@ def require_plain_types(schema: pa.Schema, rewritten: Collection[str], where: st
 
 
 def _has_free_names(field: pa.Field) -> bool:
-    """Return whether a field contains an extension type with a name or parameters that could
+    """Return whether an Arrow field contains an extension type whose name or parameters could
     contain text.
     """
     kind = field.type
@@ -99,14 +102,14 @@ def _has_free_names(field: pa.Field) -> bool:
 
 
 def bare_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Convert an array to its bare type."""
+    """Convert an Arrow array to a type without metadata."""
     if isinstance(array, pa.ExtensionArray) and not isinstance(kind, pa.BaseExtensionType):
         array = array.storage
     return array if array.type.equals(kind, check_metadata=True) else array.cast(kind)
 
 
 def bare_column(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray:
-    """Copy a column of a table in memory, with its bare type.
+    """Copy a column of a table in memory, converted to a type without metadata.
 
     Raises:
         pa.ArrowNotImplementedError: if Arrow cannot copy the rows of this type without the rest of
@@ -119,8 +122,8 @@ def bare_column(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.Chu
 
 
 def only_used(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column whose unordered dictionaries, if it has any, contain only values of the
-    column. An ordered dictionary stays whole, because it is part of the type.
+    """Return a column without the dictionary entries that no row of the column uses. An ordered
+    dictionary stays whole, because it is part of the type.
     """
     return _own_column(column) if len(column) and _has_dictionary(column.type) else column
 
@@ -149,8 +152,8 @@ VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary(
 
 
 def _own(array: pa.Array) -> pa.Array:
-    """Copy an array without hidden data. A slice still holds the values of the whole array, and a
-    null may hide a value.
+    """Copy only the visible values of an Arrow array. A slice still holds the values of the whole
+    array, and a null may hide a value.
     """
     kind = array.type
     types = pa.types
@@ -177,8 +180,8 @@ def _own(array: pa.Array) -> pa.Array:
 
 
 def _take(array: pa.Array, places: Ids, is_null: Flags | None = None) -> pa.Array:
-    """Copy the values of an array at the positions ``places``. The result is null where
-    ``is_null``.
+    """Copy the values of an Arrow array at the positions ``places``. The result is null wherever
+    ``is_null`` is true.
     """
     kind = array.type
     plain = VIEWS.get(kind, kind)
@@ -187,7 +190,7 @@ def _take(array: pa.Array, places: Ids, is_null: Flags | None = None) -> pa.Arra
 
 
 def _own_list(array: pa.Array) -> pa.Array:
-    """Copy a list array of any kind, or a map array, without hidden data."""
+    """Copy only the visible values of an Arrow list array of any kind, or of a map array."""
     kind = array.type
     types = pa.types
     mask = array.is_null()
@@ -217,7 +220,9 @@ def _own_list(array: pa.Array) -> pa.Array:
 
 
 def _offsets(array: pa.Array) -> pa.Array:
-    """Return the offset of each list among the values of all lists; null lists are empty."""
+    """Return the offsets at which each list of an Arrow array begins among the values of all lists;
+    null lists are empty.
+    """
     lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
     is_large = pa.types.is_large_list(array.type) or pa.types.is_large_list_view(array.type)
     return pa.array(np.append(0, np.cumsum(lengths)), pa.int64() if is_large else pa.int32())

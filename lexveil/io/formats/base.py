@@ -1,4 +1,4 @@
-"""The interface of file formats. A format reads a table row by row, and writes it back with other
+"""Interface of file formats. A format reads a table row by row, and writes it back with other
 texts.
 
 A format is a class in a module of this package, and an entry in ``registry``. It reads rows
@@ -31,7 +31,7 @@ Formulas = Literal["keep", "quote", "refuse"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file, and how the file is read.
+    """One file of a table, with the settings for reading it.
 
     Attributes:
         compression: the ending of the compression, "" for an uncompressed file.
@@ -53,7 +53,7 @@ class Source:
         return shown(self.path)
 
     def location(self, line: int) -> str:
-        """Return the file and the row or line, for messages."""
+        """Return the file and the number of a row or line, for messages."""
         return f"{shown(self.path)}, {self.format.row_name} {line}"
 
 
@@ -78,7 +78,7 @@ class InputRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InputTable:
-    """An opened file.
+    """An opened table file.
 
     Attributes:
         columns: the columns of the header, of the schema or of the first object.
@@ -105,7 +105,7 @@ class InputTable:
 
 @dataclass(frozen=True, slots=True)
 class TableRequest:
-    """The columns of a table that are read, and how its lines are read.
+    """Request to read certain columns of a table.
 
     Attributes:
         texts: the columns of texts.
@@ -162,8 +162,8 @@ class TableRequest:
     def parse(
         self, values: Mapping[str, Any], line: int, source: Source, rest: Any = None
     ) -> ParsedRow:
-        """Return the texts of a row, its subject, its spans, and the other data that the writer
-        needs.
+        """Return the requested parts of a row: its texts, its subject, its spans, and the other
+        data that the writer needs.
 
         Raises:
             RequestError: if a text, the subject or the spans are missing or not valid, or if a text
@@ -241,7 +241,9 @@ class Writer(ABC):
 
     @abstractmethod
     def write(self, chunk: Chunk, texts: Texts, keep: Flags) -> None:
-        """Write the rows of a chunk for which ``keep`` is true, with their texts replaced."""
+        """Write the rows of a chunk for which ``keep`` is true, with ``texts`` in place of their
+        texts.
+        """
 
 
 class Format(ABC):
@@ -266,7 +268,7 @@ class Format(ABC):
 
     @abstractmethod
     def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:
-        """Open a table.
+        """Open a table file of this format.
 
         Args:
             stream: the file's bytes, decompressed.
@@ -277,16 +279,16 @@ class Format(ABC):
         """
 
     def text_columns(self, table: InputTable) -> list[str]:
-        """Return the columns of a newly opened table that can contain texts by their type. If
-        columns have no types, return all columns.
+        """Return the columns of a newly opened table whose type allows texts. If columns have no
+        types, return all columns.
         """
         return table.columns
 
     def chunks(
         self, table: InputTable, request: TableRequest, for_writing: bool
     ) -> Iterator[Chunk]:
-        """Yield all rows of a newly opened table. With ``for_writing``, the chunks also have the
-        data that only the writer needs.
+        """Yield all rows of a newly opened table in chunks. With ``for_writing``, the chunks also
+        have the data that only the writer needs.
 
         Raises:
             RequestError: if a row has a fault; the message names the file and the first such row.
@@ -299,8 +301,8 @@ class Format(ABC):
         return gather(map(parsed, table.rows), request.subject is not None)
 
     def nested_texts(self, table: InputTable) -> list[str]:  # noqa: ARG002
-        """Return the paths of texts that are nested in columns of an opened table, by types
-        alone.
+        """Return the paths of texts that are nested inside columns of an opened table, judged by
+        types alone.
         """
         return []
 
@@ -312,6 +314,6 @@ class Format(ABC):
     def writer(
         self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
     ) -> Writer:
-        """Return a writer of the chunks of ``table`` to a file or an open stream. The texts in
-        ``columns`` are replaced.
+        """Return a writer that writes the chunks of ``table`` to a file or an open stream. The
+        texts in ``columns`` are replaced.
         """

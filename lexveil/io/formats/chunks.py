@@ -1,4 +1,4 @@
-"""Chunks: consecutive rows of a table, cut so that memory stays bounded."""
+"""Chunks of consecutive rows of a table, whose size is bounded so that memory stays bounded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Texts = Sequence[list[str | None]]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Chunk:
-    """Consecutive rows of a table.
+    """Chunk of consecutive rows of a table.
 
     Attributes:
         first: the number of the chunk's first row in the table, from 1.
@@ -65,11 +65,13 @@ class Chunk:
 
 
 class Matches(list[object]):
-    """All values of a row that the path of a text column matches."""
+    """List of all values of a row that match the path of a text column, such as a path into nested
+    JSON.
+    """
 
 
 class ParsedRow(NamedTuple):
-    """A row that will be part of a chunk; see ``Chunk``.
+    """A parsed row that will be part of a chunk; see ``Chunk``.
 
     Attributes:
         counts: the number of the row's texts that belong to each text column; None if every column
@@ -88,7 +90,7 @@ class ParsedRow(NamedTuple):
 
 
 def gather(rows: Iterable[ParsedRow], has_subjects: bool) -> Iterator[Chunk]:
-    """Cut rows into chunks. The positions of the cuts depend on the rows alone."""
+    """Collect rows into chunks. The boundaries of the chunks depend on the rows alone."""
     first = 1
     gathered = list[ParsedRow]()
     characters = 0
@@ -125,8 +127,8 @@ def gather(rows: Iterable[ParsedRow], has_subjects: bool) -> Iterator[Chunk]:
 def _filled(
     texts: Sequence[str | None], counts: Sequence[int], widths: Sequence[int]
 ) -> list[str | None]:
-    """Return the texts of a row, padded with nulls after the texts of each column, so that each
-    column has the number of texts in ``widths``.
+    """Return the texts of a row, padded with nulls so that each text column has the number of texts
+    in ``widths``.
     """
     filled = list[str | None]()
     start = 0

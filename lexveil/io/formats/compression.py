@@ -36,7 +36,8 @@ PIECE = 2**14
 
 
 def open_bytes(path: Path, compression: str, stream: IO[bytes] | None = None) -> IO[bytes]:
-    """Return the decompressed bytes of a file. Closing the result closes ``stream`` too.
+    """Open a file and return a stream of its decompressed bytes. Closing the result closes
+    ``stream`` too.
 
     Args:
         path: the file.
@@ -79,10 +80,11 @@ def compressed(stream: IO[bytes], compression: str, files: ExitStack) -> Any:
 
 
 def require_plausible(where: str, size: int, expanded_size: int) -> None:
-    """Check that a compressed file does not expand more than text does.
+    """Check that a compressed file is not implausibly large when it is decompressed, compared with
+    the compression of text.
 
     Raises:
-        RequestError: if the file expands more.
+        RequestError: if the file is implausibly large.
     """
     if expanded_size > RATIO_FROM and expanded_size > RATIO_LIMIT * size:
         sizes = (
@@ -96,7 +98,7 @@ def require_plausible(where: str, size: int, expanded_size: int) -> None:
 
 
 class _Expanded(io.RawIOBase):
-    """The content of a compressed file."""
+    """Decompressed content of a file, as a raw stream."""
 
     def __init__(self, stream: IO[bytes], compression: str, file: str) -> None:
         self.compressed = stream
@@ -130,8 +132,8 @@ class _Expanded(io.RawIOBase):
 
 
 class _Blocks(io.RawIOBase):
-    """The content of a bzip2 or xz file. The file may consist of several concatenated streams, as
-    their tools allow.
+    """Decompressed content of a bzip2 or xz file. The file may consist of several concatenated
+    streams, as the bzip2 and xz tools allow.
     """
 
     def __init__(self, stream: IO[bytes], compression: str) -> None:
@@ -170,7 +172,9 @@ class _Blocks(io.RawIOBase):
 
 
 class _KeptOpen(io.RawIOBase):
-    """A stream that stays open when its writer is closed, such as standard output."""
+    """Wrapper of a stream, such as standard output, that stays open when the writer of the stream
+    is closed.
+    """
 
     def __init__(self, stream: IO[bytes]) -> None:
         self.stream = stream

@@ -1,5 +1,5 @@
-"""Formats with a header and delimited fields. A field that is not rewritten keeps its bytes,
-including its quotes.
+"""Formats with a header and delimited fields, such as CSV and TSV. A field that is not rewritten
+keeps its bytes, including its quotes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LOOKED_AT = 2**16
 
 
 class Layout(NamedTuple):
-    """Delimiter, quoting and header of a file.
+    """Delimiter, quoting and header of a delimited file.
 
     Attributes:
         delimiter: the character between fields.
@@ -45,7 +45,7 @@ class Layout(NamedTuple):
 
 
 class Delimited(LineFormat):
-    """Base of the delimited formats. A field is quoted only if the syntax requires it.
+    """Base class of the delimited formats. A field is quoted only if the syntax requires it.
 
     Attributes:
         delimiter: the character between fields, unless the header shows another one.
@@ -204,7 +204,8 @@ def _quoted(text: str, raw: str, delimiter: str) -> str:
 
 
 def _require_one_line(text: str, layout: Layout, where: str) -> None:
-    """Check that a text can be written in a format without quotes.
+    """Check that a text has neither a tab nor a line break, because a format without quotes cannot
+    store them.
 
     Raises:
         RequestError: if the text has a tab or line break.
@@ -221,14 +222,14 @@ def _name(delimiter: str) -> str:
 
 
 def _options(delimiter: str, has_quotes: bool) -> dict[str, Any]:
-    """Return the dialect options for the module csv."""
+    """Return the options for Python's module csv."""
     if has_quotes:
         return {"delimiter": delimiter}
     return {"delimiter": delimiter, "quoting": csv.QUOTE_NONE, "quotechar": None}
 
 
 def _looked_at(content: Iterator[str]) -> tuple[list[str], Iterator[str]]:
-    """Return the first lines, and an iterator over all lines."""
+    """Return the first lines of an iterator, and an iterator over all its lines."""
     first = list[str]()
     size = 0
     for line in content:
@@ -240,8 +241,9 @@ def _looked_at(content: Iterator[str]) -> tuple[list[str], Iterator[str]]:
 
 
 def _counts(sample: Sequence[str], delimiter: str, has_quotes: bool) -> list[int]:
-    """Return the number of fields of the header and of each record. A record that cannot be parsed
-    has the number -1 and ends the list. The list is empty if the header has quotes inside fields.
+    """Return the number of fields of the header and of each record in a sample of lines. A record
+    that cannot be parsed has the number -1 and ends the list. The list is empty if the header has
+    quotes inside fields.
     """
     raw = _raw_fields(sample[0], delimiter, has_quotes) if sample else []
     if has_quotes and any('"' in field and not field.startswith('"') for field in raw):
@@ -261,8 +263,8 @@ def _counts(sample: Sequence[str], delimiter: str, has_quotes: bool) -> list[int
 
 
 def _cell(text: str, row: int, where: str, writer: LineWriter) -> str:
-    """Return a rewritten text as a cell. ``writer.formulas`` determines how formulas are
-    treated.
+    """Return a rewritten text as a cell of a delimited file. ``writer.formulas`` determines how
+    texts that look like spreadsheet formulas are treated.
     """
     if not FORMULA.match(text):
         return text
@@ -277,7 +279,7 @@ def _cell(text: str, row: int, where: str, writer: LineWriter) -> str:
 
 
 class _Recorded:
-    """Iterator of lines that records the lines read since the last call of ``taken``."""
+    """Iterator over lines that remembers the lines read since the last call of ``taken``."""
 
     def __init__(self, content: Iterable[str]) -> None:
         self.content, self.since = iter(content), list[str]()
@@ -291,7 +293,7 @@ class _Recorded:
         return line
 
     def taken(self) -> str:
-        """Return the lines read since the last call, and forget them."""
+        """Return the lines read since the last call as one text, and forget them."""
         since, self.since = self.since, []
         return since[0] if len(since) == 1 else "".join(since)
 

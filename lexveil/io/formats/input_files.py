@@ -1,4 +1,6 @@
-"""Discovery of data files under paths, and the names of the document sets that the files become."""
+"""Discovery of data files under given paths, and names for the document sets that are made of the
+files.
+"""
 
 from __future__ import annotations
 

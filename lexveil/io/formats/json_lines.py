@@ -1,5 +1,5 @@
-"""JSON lines: one object per line; blank lines are skipped. The bytes between the texts are written
-back unchanged.
+"""The format JSON lines, with one object per line; blank lines are skipped. The bytes between the
+rewritten texts are written back unchanged.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class JsonLines(LineFormat):
         return described(replace(InputTable(source, columns, rows), paths=paths), text)
 
     def text_columns(self, table: InputTable) -> list[str]:
-        """Return the keys that have a string in one of the first rows, or null in all of them.
-        Which types occur is not secret, because the types are published.
+        """Return the keys whose value is a string in one of the first rows, or null in all of them.
+        The types that occur are not secret, because they are published.
         """
         kinds = dict[str, set[type]]()
         for row in itertools.islice(table.rows, LOOKED_AT):
@@ -123,7 +123,7 @@ def _rows(lines: Iterable[str], where: str, columns: Sequence[str]) -> Iterator[
 
 
 def _object(line: str, where: str, is_first: bool) -> dict[str, object]:
-    """Return the object that a line contains.
+    """Parse a line as a JSON object.
 
     Raises:
         RequestError: if the line contains anything else; the message names ``where``.
@@ -153,15 +153,17 @@ def _object(line: str, where: str, is_first: bool) -> dict[str, object]:
 
 
 def _path_of(column: str) -> _Path | None:
-    """Return the steps of a path, or None if the name is only the name of a column."""
+    """Parse the name of a column as a path into nested JSON, and return its steps. The result is
+    None if the name is a plain column name.
+    """
     if not _PATH.fullmatch(column) or not ("." in column or "[]" in column):
         return None
     return tuple(step or _EACH for step in column.replace("[]", ".").split("."))
 
 
 def _nested(value: object, path: str) -> Iterator[str]:
-    """Yield the paths of the strings inside a value. Paths through a key that the syntax cannot
-    express are omitted.
+    """Yield the paths of the strings inside a nested JSON value. Paths through a key that the
+    syntax cannot express are omitted.
     """
     if isinstance(value, str):
         yield path
@@ -178,7 +180,9 @@ def _nested(value: object, path: str) -> Iterator[str]:
 def _with_matches(
     rows: Iterable[InputRow], source: Source, paths: Mapping[str, _Path]
 ) -> Iterator[InputRow]:
-    """Yield rows, with the values that paths match in a row as further columns of the row."""
+    """Yield rows to which columns are added: for each path, the nested values that the path matches
+    in the row.
+    """
     for row in rows:
         values = dict[str, object]()
         for column, path in paths.items():
@@ -189,7 +193,8 @@ def _with_matches(
 
 
 def _matches(line: str, start: int, path: _Path, where: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of each value that a path matches inside the value at ``start``.
+    """Yield the start and the end of each value that a path matches inside the JSON value that
+    begins at ``start``.
 
     Raises:
         RequestError: if an object on the way lacks the next key or repeats it, or if a value is not
@@ -228,7 +233,7 @@ def _end_of(line: str, start: int) -> int:
 
 
 def _elements(line: str, start: int) -> Iterator[int]:
-    """Yield the start of each element of the valid list that begins at ``start``."""
+    """Yield the start of each element of the valid JSON list that begins at ``start``."""
     position = _SPACE.match(line, start + 1).end()  # type: ignore[union-attr]
     while line[position] != "]":
         yield position
@@ -239,7 +244,8 @@ def _elements(line: str, start: int) -> Iterator[int]:
 
 
 def _members(line: str, start: int | None = None) -> Iterator[tuple[str, int, int]]:
-    """Yield each key of a valid object, and the start and the end of the key's value in the line.
+    """Yield each key of a valid JSON object, and the start and the end of the key's value in the
+    line.
 
     Args:
         start: the position where the object begins; None means that the line is the object.
@@ -258,8 +264,8 @@ def _members(line: str, start: int | None = None) -> Iterator[tuple[str, int, in
 
 
 def _require_distinct_keys(line: str, columns: Sequence[str], where: str) -> None:
-    """Check that no column occurs twice in the line of a valid object. Of two values, this module
-    could read one and another program the other.
+    """Check that no column occurs twice as a key in the line of a valid JSON object. Of two values,
+    this module could read one and another program the other.
 
     Raises:
         RequestError: if a column occurs twice; the message names it.
@@ -272,7 +278,7 @@ def _require_distinct_keys(line: str, columns: Sequence[str], where: str) -> Non
 
 
 def _cut(line: str, columns: Sequence[str]) -> tuple[list[str], list[int]]:
-    """Cut the line of a valid object, in which no column occurs twice, at the values of some
+    """Split the line of a valid JSON object, in which no column occurs twice, at the values of some
     columns.
 
     Returns:
@@ -293,7 +299,7 @@ def _cut(line: str, columns: Sequence[str]) -> tuple[list[str], list[int]]:
 def _cut_within(
     line: str, columns: Sequence[str], paths: Mapping[str, _Path], where: str
 ) -> tuple[list[str], list[tuple[int, int]]]:
-    """Cut a line at the values of columns and at the values that paths match.
+    """Split a line of JSON at the values of columns and at the nested values that paths match.
 
     Returns:
         The pieces between the values, and for each value the number of its column and its position

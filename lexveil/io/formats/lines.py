@@ -1,5 +1,5 @@
-"""Formats with one line of text per row. A fault in a line raises an error that names the line.
-The output has the compression of the source.
+"""Text file formats with one text or record per line. If a line has a fault, the error names the
+line. The output has the same compression as the source.
 """
 
 from __future__ import annotations
@@ -50,15 +50,20 @@ OTHER_KINDS = {
 
 
 class LineFormat(Format):
-    """A format of text files."""
+    """Base class of formats that are text files with one row per line."""
 
     def header(self, table: InputTable) -> str:
-        """Return the text before the first row."""
+        """Return the text of the file before its first row, such as a header line."""
         return "" if table.encoding == "utf-8" else table.mark
 
     @abstractmethod
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:
-        """Return the text of the chosen rows of a chunk, with their texts replaced."""
+        """Return the file content for the chosen rows of a chunk, with ``texts`` in place of their
+        texts.
+
+        Args:
+            rows: the numbers of the chosen rows in the chunk.
+        """
 
     def writer(  # noqa: D102
         self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
@@ -85,7 +90,9 @@ class LineWriter(Writer):
         self.stream = compressed(stream, table.source.compression, self.files)
 
     def write(self, chunk: Chunk, texts: Texts, keep: Flags) -> None:
-        """Write the chosen rows."""
+        """Write the rows of a chunk for which ``keep`` is true, with ``texts`` in place of their
+        texts.
+        """
         content = self.format.encode(chunk, texts, keep.nonzero()[0].tolist(), self)
         self.n_rows += int(keep.sum())
         # A character that an old encoding lacks becomes a question mark.
@@ -95,7 +102,7 @@ class LineWriter(Writer):
 
 @dataclass(frozen=True, slots=True)
 class TextLines:
-    """The text of a file.
+    """The decoded text of a file, line by line.
 
     Attributes:
         lines: the lines with their ends, without a byte order mark.
@@ -109,8 +116,8 @@ class TextLines:
 
 
 def open_lines(stream: IO[bytes], source: Source) -> TextLines:
-    """Return the text of a file. The encoding is UTF-8, or the encoding that a byte order mark or
-    the user names.
+    """Open a file as decoded lines of text. The encoding is UTF-8, or the encoding that a byte
+    order mark or the user names.
 
     Raises:
         RequestError: if the file is not text, has another encoding, has a line that is too long or
@@ -141,7 +148,9 @@ def open_lines(stream: IO[bytes], source: Source) -> TextLines:
 
 
 def _require_text(first: bytes, where: str, encoding: str | None) -> None:
-    """Check that the first bytes of a file are not the first bytes of another kind of file."""
+    """Check that the first bytes of a file do not belong to another kind of file, such as an
+    archive.
+    """
     for ending, magic in MAGIC.items():
         if first.startswith(magic):
             raise RequestError(
@@ -207,7 +216,7 @@ def _decoded_lines(first: bytes, stream: IO[bytes], source: Source, encoding: st
 
 
 class _Joined(io.RawIOBase):
-    """Stream of bytes that have been read already, followed by the rest of another stream."""
+    """Stream that returns bytes that were read already, followed by the rest of another stream."""
 
     def __init__(self, first: bytes, stream: IO[bytes]) -> None:
         self.first = first
@@ -225,7 +234,7 @@ class _Joined(io.RawIOBase):
 
 
 def _damage(error: OSError, compression: str, number: int) -> str:
-    """Return a description of the damage of a file whose line ``number`` could not be read."""
+    """Return a message about a damaged file whose line ``number`` could not be read."""
     if not compression or error.errno is not None:
         return f"the file cannot be read after line {number - 1} ({error.strerror})"
     if "Truncated" in str(error):
@@ -239,7 +248,7 @@ def _damage(error: OSError, compression: str, number: int) -> str:
 
 
 def described(table: InputTable, text: TextLines, *remarks: str) -> InputTable:
-    """Return a table with a remark on how its text is read, such as the encoding.
+    """Return a table with a remark on how its file is read, such as the encoding.
 
     Args:
         remarks: further facts about how the file is read, if its name does not tell them.
@@ -254,7 +263,9 @@ def described(table: InputTable, text: TextLines, *remarks: str) -> InputTable:
 
 
 class PlainText(LineFormat):
-    """Plain text, with one text per line. A text with line breaks needs another format."""
+    """The format of plain text files, with one text per line. A text with line breaks needs another
+    format.
+    """
 
     name = "txt"
     title = "Plain text"
@@ -308,7 +319,9 @@ class PlainText(LineFormat):
 
 
 def _rows(lines: Iterable[str], column: str, keeps_blanks: bool) -> Iterator[InputRow]:
-    """Yield the lines of the file. A blank line becomes null, or is skipped."""
+    """Yield the lines of a file as rows. A blank line becomes a row with null if ``keeps_blanks``
+    is true, and is skipped otherwise.
+    """
     number = 0
     for line_number, line in enumerate(lines, 1):
         text = line.rstrip("\r\n")

@@ -1,4 +1,4 @@
-"""Names of files and columns in messages. No message quotes a text."""
+"""Names of files and columns as messages show them. No message quotes a text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lexveil.base.errors import RequestError
 
 @lru_cache(maxsize=256)
 def shown(path: Path | str) -> str:
-    """Return the path, or another name, as one printable line."""
+    """Return a path, or another name, as one printable line."""
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in str(path)
     )
@@ -79,8 +79,8 @@ def is_of_persons(column: str) -> bool:
 
 
 def is_a_value(column: str) -> bool:
-    """Return whether the supposed name of a column has no letter. It is then a number, a date or
-    empty, like the cell of a row.
+    """Return whether the supposed name of a column has no letter, so that it is a number, a date or
+    empty. It is then probably the cell of a file without a header.
     """
     return not re.search(r"[^\W\d_]", column)
 
@@ -96,8 +96,8 @@ def names(columns: Iterable[str]) -> str:
 
 
 class NoColumnError(RequestError):
-    """Error about a column that a table does not have. The message lists the columns of the table,
-    unless one of them does not look like a name.
+    """Error about a requested column that a table does not have. The message lists the columns of
+    the table, unless one of them does not look like a name.
 
     In a file without a header, the columns would be the cells of the first row, which could be
     texts.

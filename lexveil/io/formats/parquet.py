@@ -1,5 +1,5 @@
-"""Parquet: one document per row. Every column keeps its type. Arrow is imported when a file is
-opened.
+"""The Parquet format, with one document per row. Every column keeps its type. Arrow is imported
+when a file is opened.
 """
 
 from __future__ import annotations

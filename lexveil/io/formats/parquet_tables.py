@@ -1,4 +1,4 @@
-"""Parquet tables: their rows, chunks and writer."""
+"""Parquet tables: opening, chunks of rows, and writer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BATCH_ROWS = 1024  # number of rows to read at a time if no Parquet file is writ
 
 
 class ParquetLayout(NamedTuple):
-    """An open Parquet file.
+    """Handles of an open Parquet file.
 
     Attributes:
         file: the file, from which rows are read.
@@ -68,7 +68,8 @@ def open_parquet(stream: IO[bytes], source: Source, request: TableRequest) -> In
 
 
 def parquet_chunks(table: InputTable, request: TableRequest) -> Iterator[Chunk]:
-    """Yield all rows in chunks. The ``rest`` of a chunk is a slice of a record batch.
+    """Yield all rows of a Parquet table in chunks. The ``rest`` of a chunk is a slice of a record
+    batch.
 
     Raises:
         RequestError: if a text column contains no texts, or a row has a fault; the message names
@@ -119,7 +120,9 @@ class ParquetWriter(Writer):
         self.n_rows = self.n_characters = 0  # size of ``waiting``
 
     def write(self, chunk: Chunk, texts: Texts, keep: npt.NDArray[np.bool_]) -> None:
-        """Write the chosen rows."""
+        """Write the rows of a chunk for which ``keep`` is true, with ``texts`` in place of their
+        texts.
+        """
         batch: pa.RecordBatch = chunk.rest
         for number, column in enumerate(self.columns):
             position = batch.schema.get_field_index(column)
@@ -164,15 +167,15 @@ class ParquetWriter(Writer):
 
 
 def _written(text: str | None, field: pa.Field) -> str | None:
-    """Return the value to write for a text. An omitted span is written as "" if its column cannot
-    have nulls.
+    """Return the Parquet value that is written for a text. If the text is null (such as omitted
+    spans) and its column cannot have nulls, the value is "".
     """
     return "" if text is None and not field.nullable else text
 
 
 def _rewritten(field: pa.Field) -> pa.Field:
-    """Return the field of a rewritten column. Spans are omitted from the output, so a column of
-    spans that are not strings becomes nullable.
+    """Return the Arrow field of a rewritten column. A column of detector spans that are not strings
+    becomes nullable, because spans are omitted from the output.
     """
     return (
         field.with_type(rewritten_type(field.type))
@@ -193,7 +196,9 @@ def _leaves(schema: pq.ParquetSchema) -> Iterator[Any]:
 
 
 def _old_types(file: pq.ParquetFile) -> dict[str, bool]:
-    """Return the writer options by which times and timestamps keep the source's types."""
+    """Return the options with which the Parquet writer keeps the source's types of times and
+    timestamps.
+    """
     kinds = [_type_of(leaf) for leaf in _leaves(file.schema)]
     return {
         "use_deprecated_int96_timestamps": INT96 in kinds,
@@ -252,7 +257,7 @@ def _nanoseconds(file: pq.ParquetFile, stream: IO[bytes]) -> pq.ParquetFile | No
 
 
 def _require_microseconds(batch: pa.RecordBatch, exact: pa.RecordBatch | None, where: str) -> None:
-    """Check that old timestamps are whole microseconds, because fractions would be lost.
+    """Check that old timestamps (INT96) are whole microseconds, because fractions would be lost.
 
     Args:
         batch: rows with old timestamps in microseconds.
@@ -279,7 +284,7 @@ def _require_microseconds(batch: pa.RecordBatch, exact: pa.RecordBatch | None, w
 
 
 def _flat(array: pa.Array) -> Iterator[pa.Array]:
-    """Yield the primitive arrays inside a nested array."""
+    """Yield the arrays of primitive type inside a nested Arrow array."""
     kind = array.type
     if pa.types.is_struct(kind):
         for values in array.flatten():
@@ -302,7 +307,7 @@ def _geometries(file: pq.ParquetFile) -> list[str]:
 
 
 def _n_leaves(kind: pa.DataType) -> int:
-    """Return the number of Parquet columns that an Arrow type takes."""
+    """Return the number of Parquet columns (leaves) that store a column of an Arrow type."""
     if isinstance(kind, pa.BaseExtensionType):
         return _n_leaves(kind.storage_type)
     if pa.types.is_dictionary(kind) or not kind.num_fields:
@@ -311,7 +316,9 @@ def _n_leaves(kind: pa.DataType) -> int:
 
 
 def _type_name(kind: pa.DataType) -> str:
-    """Return the name of a type without its field names and time zone, which the user chose."""
+    """Return the name of an Arrow type without its field names and time zone, which the user
+    chose.
+    """
     return re.split(r"[<\[]", str(kind))[0]
 
 
@@ -352,7 +359,7 @@ def _open(stream: IO[bytes], source: Source) -> pq.ParquetFile:
 def _batches(
     file: pq.ParquetFile, size: int, columns: list[str] | None, where: str
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the batches of a file, each with the number of rows before the batch."""
+    """Yield the record batches of a Parquet file, each with the number of rows before the batch."""
     number = 0
     try:
         for batch in file.iter_batches(batch_size=size, columns=columns):
@@ -371,8 +378,8 @@ def _batches(
 
 
 def _unreadable_list(file: pq.ParquetFile, columns: list[str] | None) -> str | None:
-    """Return the first column with a list that claims more values than the column stores, or None
-    if there is no such column.
+    """Return the first column of a damaged Parquet file with a list that claims more values than
+    the column stores. The result is None if there is no such column.
     """
     for field in file.schema_arrow:
         if pa.types.is_nested(field.type) and (columns is None or field.name in columns):
@@ -394,8 +401,10 @@ def _rows(file: pq.ParquetFile, columns: list[str] | None, where: str) -> Iterat
 
 
 def _python_rows(batch: pa.RecordBatch, before: int, where: str) -> list[dict[str, object]]:
-    """Convert the rows of a batch to Python values. ``before`` is the number of rows before the
-    batch.
+    """Convert the rows of a record batch to Python values.
+
+    Args:
+        before: the number of rows before the batch, for messages.
 
     Raises:
         RequestError: if a value has no Python counterpart; the message names the file and the row.

@@ -1,5 +1,5 @@
-"""Reading and writing of users' tables, in bounded memory. A message about a fault names file and
-row.
+"""Reading and writing of users' tables, in bounded memory. If a row has a fault, the error message
+names file and row.
 
 The text columns are replaced; everything else and its order is unchanged. In JSON the bytes between
 texts stay as they are, including the notation of numbers. In CSV and TSV every other field keeps
@@ -43,7 +43,7 @@ def open_table(
     stream: IO[bytes] | None = None,
     tell: Callable[[str], object] | None = None,
 ) -> Iterator[InputTable]:
-    """Open ``source``, which must have at least one row and the column ``text_column``.
+    """Open a table file, which must have at least one row and the column ``text_column``.
 
     Args:
         source: the file.
@@ -69,13 +69,13 @@ def open_table(
 
 
 def tell_dialect(remark: str) -> None:
-    """Log once how a file is read, if its name does not tell."""
+    """Log a remark on how a file is read."""
     LOG.info(remark)
 
 
 @dataclass(frozen=True, slots=True)
 class SpooledRows:
-    """Rows that are not a file at a source's path: standard input, or the rows of a query.
+    """Rows from standard input or from a database query, stored in a file.
 
     Attributes:
         reopen: function that opens the bytes again.
@@ -92,7 +92,7 @@ class SpooledRows:
 
 @dataclass(slots=True)
 class Reader:
-    """A table that can be read more than once, and written back.
+    """A table file that can be read more than once, and written back.
 
     Attributes:
         source: the file.
@@ -122,8 +122,8 @@ class Reader:
         self.text_columns = list(self.text_columns)
 
     def text_columns_by_name(self) -> list[str]:
-        """Return the columns that could contain texts by their types and names. If there is a
-        column ``text``, return this column alone.
+        """Return the columns that could contain texts, judged by their types and names. If there is
+        a column ``text``, return this column alone.
 
         Raises:
             NoColumnError: if no column could contain texts, or if the name of such a column does
@@ -164,8 +164,8 @@ class Reader:
         return text_columns
 
     def _within(self) -> str:
-        """Return the phrase of a message that suggests a path to nested texts, or "" if there is no
-        such path.
+        """Return the phrase of an error message that suggests a path to nested texts. The phrase is
+        empty if there is no such path.
         """
         with self._opened():
             paths = self.source.format.nested_texts(self.table)
@@ -202,7 +202,7 @@ class Reader:
 
     @contextmanager
     def _opened(self) -> Iterator[TableRequest]:
-        """Begin to read, from the first row."""
+        """Open the table, and begin to read from the first row."""
         request = self.request
         stream = self.spool.reopen() if self.spool else None
         with open_bytes(self.source.path, self.source.compression, stream) as content:
@@ -214,8 +214,8 @@ class Reader:
             yield request
 
     def chunks(self, for_writing: bool = True) -> Iterator[Chunk]:
-        """Yield all rows from the first. With ``for_writing``, the chunks also have the data that
-        only the writer needs.
+        """Yield all rows of the table in chunks. With ``for_writing``, the chunks also have the
+        data that only the writer needs.
         """
         with self._opened() as request:
             chunks = self.source.format.chunks(self.table, request, for_writing)
@@ -227,8 +227,8 @@ class Reader:
 
 
 def open_writer(reader: Reader, out: Path | IO[bytes], formulas: Formulas = "keep") -> Writer:
-    """Return a writer of the chunks of ``reader``, to a file or an open stream. The reader must
-    have begun to read.
+    """Return a writer that writes the chunks of ``reader`` to a file or an open stream. The reader
+    must have begun to read.
 
     The writer takes one text for each column of ``TableRequest.rewritten``.
     """
@@ -236,7 +236,7 @@ def open_writer(reader: Reader, out: Path | IO[bytes], formulas: Formulas = "kee
 
 
 def check_output(out: Path, source: Path | None, form: Source, source_file: Source | None) -> None:
-    """Check that ``out`` can be written, before any work is done.
+    """Check that the output file can be written, before any work is done.
 
     Args:
         out: the file to write.

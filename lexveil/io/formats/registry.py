@@ -28,8 +28,8 @@ def format_named(name: str) -> Format:
 
 
 def as_source(path: Path) -> Source | None:
-    """Return a file with the format and compression that its name implies, or None if the name
-    implies none.
+    """Return the file with the format and compression that its name implies. The result is None if
+    the name implies no format.
     """
     name = path.name
     compression = next((ending for ending in MAGIC if name.lower().endswith(f".{ending}")), "")
@@ -43,12 +43,12 @@ def as_source(path: Path) -> Source | None:
 
 
 def known_endings(conjunction: str = "and") -> str:
-    """Return all endings of files, for messages."""
+    """Return all file name endings that a format has, as a phrase for messages."""
     return _listed({ending: form for form in FORMATS for ending in form.endings}, conjunction)
 
 
 def known_names(conjunction: str = "or") -> str:
-    """Return the names of all formats, for messages."""
+    """Return the names of all formats, as a phrase for messages."""
     return _listed({form.name: form for form in FORMATS}, conjunction)
 
 

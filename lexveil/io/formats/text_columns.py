@@ -40,8 +40,8 @@ _WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+")
 
 
 def could_hold_texts(column: str) -> bool:
-    """Return whether a column may contain texts, by its name. ``review_body`` and ``x7`` may;
-    ``review_id``, ``createdAt`` and ``customer`` may not.
+    """Return whether a column may contain texts, judged by its name alone. ``review_body`` and
+    ``x7`` may; ``review_id``, ``createdAt`` and ``customer`` may not.
     """
     words = [
         word.lower()
@@ -56,7 +56,7 @@ def could_hold_texts(column: str) -> bool:
 
 
 class SeveralTextColumnsError(RequestError):
-    """Error about a request that names no text column of a table where several columns could
+    """Error about a request that names no text column, for a table where several columns could
     contain texts.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Checks of single values: texts, labels and ids."""
+"""Checks of single table values: texts, labels and ids."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
 def text_value(value: object, column: str, where: str) -> str | None:
-    """Check the text of a document and return it, or return None for null.
+    """Check the text of a document and return it; return None for null.
 
     Raises:
         RequestError: if the value is not a string, or is a string that a later step cannot store (a
@@ -58,8 +58,8 @@ def text_value(value: object, column: str, where: str) -> str | None:
 
 
 def plain_value(value: object, column: str, where: str, one_line: bool = True) -> str | None:
-    """Return a label or id as a string. 1.0 becomes 1, 1e-7 becomes 0.0000001, and true and false
-    are written as in JSON. Null, NaN and '' become None.
+    """Return a label or id as a plain string. 1.0 becomes 1, 1e-7 becomes 0.0000001, and true and
+    false are written as in JSON. Null, NaN and '' become None.
 
     A whole float loses its .0, because tools without nullable integers write integers as floats.
 
@@ -120,8 +120,8 @@ def _plain_scalar(value: object) -> object:
 
 
 def exact_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Return an Arrow column as a list. A float of 16 or 32 bits keeps its type, so that .1 stays
-    .1 and does not become the nearest 64-bit number.
+    """Return an Arrow column as a list of Python values. A float of 16 or 32 bits keeps its type,
+    so that .1 stays .1 and does not become the nearest 64-bit number.
     """
     import numpy as np  # formats are declared without importing Arrow
     import pyarrow as pa
@@ -134,5 +134,5 @@ def exact_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def type_name(value: object) -> str:
-    """Return the type of a value, for messages."""
+    """Return the name of a value's type, for messages."""
     return TYPE_NAMES.get(type(value), "a value of another kind")
