@@ -1,4 +1,4 @@
-"""The method: texts, embeddings, mechanisms, accounting.
+"""Core of the method: text processing, embeddings, privacy mechanisms and privacy accounting.
 
 All functions are pure: values in, values out; they read and write no files.
 """

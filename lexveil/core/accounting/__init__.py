@@ -1,3 +1,3 @@
-"""Accounting: strategies, document budgets, policies of token classes, privacy measurements with
-proven bounds, and the privacy record.
+"""Privacy accounting: how a document's budget is divided, which tokens are perturbed, what bound
+is proven, and the privacy record that states it.
 """

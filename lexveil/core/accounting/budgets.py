@@ -1,5 +1,5 @@
-"""Strategies that divide a text's budget among its tokens (CLMLDP section 5.2, Table 8), and
-policies for token classes.
+"""Division of a text's privacy budget among its tokens (CLMLDP section 5.2, Table 8), and the
+action on each class of tokens.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ TOKEN_CAP = 2.0  # default of the largest ε of a token, as a multiple of the ba
 
 
 class Action(IntEnum):
-    """Action on a token. Arrays hold the numbers; compare them with ``.value``, which is ten times
-    as fast in NumPy.
+    """Action on a token, such as perturbing or dropping it. Arrays hold the numbers; compare them
+    with ``.value``, which is ten times as fast in NumPy.
 
     Kept tokens are unprotected. Sampled tokens are replaced by a uniform draw from the vocabulary,
     which reveals only that a token of the class was in this position. The last three actions are
@@ -53,7 +53,8 @@ class Action(IntEnum):
 
     @classmethod
     def labels(cls, *, with_found: bool = False) -> list[str]:
-        """Return the labels of actions for token logs and records, in the order of their numbers.
+        """Return the labels of the actions as token logs and privacy records show them, in the
+        order of their numbers.
 
         Args:
             with_found: include the labels of actions on tokens that detectors found.
@@ -82,7 +83,8 @@ _ACTION_OF = {
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The action on the tokens of each class under one strategy: perturb, keep, drop or sample.
+    """Action on the tokens of each class (words, stop words, punctuation, unknown tokens) under
+    one budget strategy: perturb, keep, drop or sample.
 
     An unknown token has no vector, so ``oov`` cannot be perturb.
     """
@@ -93,8 +95,8 @@ class Policy:
 
     @classmethod
     def of(cls, strategy: str, stopwords: str, punctuation: str, oov: str) -> Policy:
-        """Build the policy of a strategy. The value ``paper`` keeps stop words in S1 and perturbs
-        stop words in the other strategies (CLMLDP section 5.2).
+        """Build the policy of a budget strategy (S1 to S4). The value ``paper`` for stop words
+        keeps them in S1 and perturbs them in the other strategies (CLMLDP section 5.2).
         """
         if stopwords == "paper":
             stopwords = "keep" if strategy == "S1" else "perturb"
@@ -120,8 +122,8 @@ class Policy:
 
 
 def document_budget(base_epsilon: float, n_words: Counts) -> float:
-    """Return the budget B = base ε × average words per text of the data set. All texts of the data
-    set have the same budget; it is 0 if there are no words.
+    """Return the privacy budget of every text of a data set: B = base ε × average words per text.
+    B is 0 if the data set has no words.
     """
     return budget_of_average(
         base_epsilon, int(n_words.sum()) / len(n_words) if len(n_words) else 0.0
@@ -129,7 +131,7 @@ def document_budget(base_epsilon: float, n_words: Counts) -> float:
 
 
 def budget_of_average(base_epsilon: float, average_words: float) -> float:
-    """Return the budget B = base ε × ``average_words``.
+    """Return the privacy budget of a text, B = base ε × ``average_words``.
 
     Raises:
         ParameterError: if the base ε or the budget is not a finite number greater than 0.
@@ -150,8 +152,8 @@ BITS = 32
 
 
 def divisors(strategy: str, n_perturbed: Counts, n_words: Counts) -> Counts:
-    """Return the divisor of each text's budget, which depends on the strategy (CLMLDP section 5.2,
-    Figure 1).
+    """Return, for each text, the number by which its budget is divided to give the ε of a token.
+    The number depends on the strategy (CLMLDP section 5.2, Figure 1).
 
     S1 and S2 divide by all words of a text. So a token in S2 gets as much as a word in S1, and the
     part of an unperturbed word stays unspent. S3 and S4 divide by the number of perturbed tokens.
@@ -170,8 +172,9 @@ def divisors(strategy: str, n_perturbed: Counts, n_words: Counts) -> Counts:
 def epsilon_per_token(
     strategy: str, budget: float, n_perturbed: Counts, n_words: Counts, cap: float = math.inf
 ) -> Floats:
-    """Return the ε of each perturbed token of each text: the text's budget divided by its divisor,
-    at most ``cap``. If the cap applies, as in a short text, the rest of the budget stays unspent.
+    """Return the ε of each perturbed token for each text: the text's budget divided by its
+    divisor, at most ``cap``. If the cap applies, as in a short text, the rest of the budget stays
+    unspent.
 
     The ε is rounded down, so that the sum of the ε of a text's tokens is exact in float64 in any
     order, and is at most B.
@@ -191,8 +194,8 @@ def epsilon_per_token(
 def epsilon_per_part(
     strategy: str, budget: DocumentBudget, n_parts: Counts, n_word_parts: Counts, most: int
 ) -> Floats:
-    """Return the ε of one part of the budget of each text, for budgets of which tokens of some
-    classes get more parts than others.
+    """Return the ε of one part of each text's budget, for budgets in which tokens of some classes
+    get more parts than others.
 
     A token of k parts gets k times this ε. It counts as k equal tokens, so sums of parts are also
     exact and at most B, as in ``epsilon_per_token``.
@@ -210,8 +213,8 @@ def epsilon_per_part(
 
 
 def rounded_down(shares: Floats, parts: Counts, budget: float) -> Floats:
-    """Round each share down to few bits, so that the sum of ``parts`` shares is exact in float64
-    and at most B.
+    """Round each share of a budget B down to few bits, so that the sum of ``parts`` shares is
+    exact in float64 and at most B.
 
     Args:
         shares: (n,) not negative; may exceed B / n by the rounding of the division.
@@ -231,8 +234,8 @@ def rounded_down(shares: Floats, parts: Counts, budget: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class DocumentBudget:
-    """Budget of each document. It is known before any document is read, except when it is computed
-    from the data set's own average.
+    """Privacy budget B of each document. B is known before any document is read, except when it is
+    computed from the data set's own average length.
 
     Attributes:
         total: B, in 1 / units of the metric.
@@ -257,13 +260,13 @@ class DocumentBudget:
 
     @property
     def drawn(self) -> str:
-        """A word for messages for what is drawn, which spends epsilon."""
+        """Word for messages that names the unit drawn with epsilon (word or sentence)."""
         return "perturbed tokens" if self.ordinary_sentences is None else "sentences"
 
     @property
     def usual(self) -> float:
-        """The largest ε that a text of ordinary length spends. The ledger's default cap is computed
-        from this ε.
+        """Largest ε that a text of ordinary length spends, from which the ledger's default cap is
+        computed.
         """
         if self._ordinary is None:
             return self.total
@@ -271,27 +274,29 @@ class DocumentBudget:
 
     @property
     def usual_text(self) -> str:
-        """A phrase for messages that describes the text that spends ``usual``."""
+        """Phrase for messages that describes the kind of text whose cost is ``usual``."""
         if self._ordinary is None:
             return "a text that spends its whole budget"
         counted = "words" if self.ordinary_sentences is None else "sentences"
         return f"a text of {self._ordinary:.0f} {counted}"
 
     def times(self, n: int) -> DocumentBudget:
-        """Return the budget of a document of n parts, each of which spends this budget."""
+        """Return the budget of a document that consists of n parts, each of which spends this
+        budget.
+        """
         return replace(self, total=self.total * n)
 
     def longest(self, cap: float) -> int | None:
-        """Return the largest number of draws for which a row costs at most ``cap``, the cap of a
-        subject; None if the cost of a row does not grow with its length.
+        """Return the largest number of draws for which a row costs at most ``cap``, the lifetime
+        limit of a data subject. Return None if the cost of a row does not grow with its length.
         """
         return None if self._ordinary is None else math.floor(cap / self.cap)
 
 
 @dataclass(frozen=True, slots=True)
 class PerToken:
-    """Spending in which every token gets the same epsilon, whatever the length of its text, as at a
-    level of protection. That epsilon is the cap of the budget of the document.
+    """Spending rule that gives every token the same epsilon, whatever the length of its text, as a
+    protection level does. This epsilon is also the cap in each document's budget.
 
     Attributes:
         document: the budget of each document. It limits only documents of more than ``MOST_TOKENS``
@@ -304,7 +309,7 @@ class PerToken:
 
     @classmethod
     def of(cls, epsilon: float, ordinary_words: float) -> PerToken:
-        """Return the spending of an epsilon on every token.
+        """Build the spending rule that spends ``epsilon`` on every token.
 
         Args:
             ordinary_words: the public number of words of a text of ordinary length; 0 if unknown.
@@ -314,16 +319,16 @@ class PerToken:
 
     @property
     def base_epsilon(self) -> float:
-        """The epsilon of a token."""
+        """Epsilon of each token."""
         return self.document.cap
 
     @property
     def max_token_epsilon(self) -> float:
-        """The largest epsilon of a token, which equals the epsilon of every token."""
+        """Largest epsilon of a token, which equals the epsilon of every token."""
         return self.document.cap
 
     def in_release(self) -> PerToken:
-        """Return this spending unchanged, because releases allow it."""
+        """Return this spending rule unchanged, because a release allows it."""
         return self
 
     def budget(
@@ -331,13 +336,14 @@ class PerToken:
         average_of_corpus: Callable[[], float | None],  # noqa: ARG002
         average_of_texts: float,  # noqa: ARG002
     ) -> DocumentBudget:
-        """Return the budget of a document. ``PerDocument.budget`` describes the arguments."""
+        """Return the budget of each document. ``PerDocument.budget`` describes the arguments."""
         return self.document
 
 
 @dataclass(frozen=True, slots=True)
 class PerDocument:
-    """Spending in which every document has a budget, which the strategy divides among its tokens.
+    """Spending rule that gives every document a budget, which the strategy divides among the
+    document's tokens.
 
     Attributes:
         base_epsilon: ε per word; None if ``total`` is given.
@@ -354,7 +360,7 @@ class PerDocument:
 
     @property
     def source(self) -> BudgetSource:
-        """The source of the number from which every epsilon is computed."""
+        """Name of the source of the number from which every epsilon is computed."""
         if self.average_words == "data":
             return "data"
         if self.base_epsilon is None:
@@ -362,8 +368,8 @@ class PerDocument:
         return "corpus" if self.average_words is None else "given words"
 
     def in_release(self) -> PerDocument:
-        """Return the most similar spending that a release allows: it has a public number of words,
-        and a largest epsilon per token.
+        """Return the most similar spending rule that a release allows: one with a public number of
+        words and a largest epsilon per token.
         """
         average = None if self.average_words == "data" else self.average_words
         most = None if self.max_token_epsilon == "none" else self.max_token_epsilon
@@ -372,7 +378,7 @@ class PerDocument:
     def budget(
         self, average_of_corpus: Callable[[], float | None], average_of_texts: float
     ) -> DocumentBudget:
-        """Return the budget of a document.
+        """Return the budget of each document.
 
         Args:
             average_of_corpus: function that returns the words per document of the public corpus; it

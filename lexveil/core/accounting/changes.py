@@ -1,5 +1,5 @@
-"""Changes in a text: the fate of each token (what happened to it), and the positions of the token
-and of its replacement.
+"""Changes in a text: the fate of each token (whether it was perturbed, kept, dropped or replaced
+otherwise), and the positions of the token and of its replacement.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TextChanges:
-    """One text with its output, and the fate of each of its n tokens.
+    """Source text with its privatized output, and what happened to each of its n tokens.
 
     Attributes:
         source: the source text.
@@ -65,24 +65,26 @@ class TextChanges:
     output_spans: Int32
 
     def source_parts(self, n_tokens: int | None = None) -> list[Part]:
-        """Divide the source into tokens and the characters between them. The parts joined are the
-        whole text, or its beginning with ``n_tokens`` tokens.
+        """Divide the source into tokens and the characters between them. Joined together, the
+        parts give the whole source, or its beginning with ``n_tokens`` tokens.
         """
         return list(_parts(self.source, self.source_spans[:n_tokens], self.fates, n_tokens))
 
     def output_parts(self, n_tokens: int | None = None) -> list[Part]:
-        """Divide the output into tokens and the characters between them. The parts joined are the
-        whole output, or its beginning with ``n_tokens`` tokens.
+        """Divide the output into tokens and the characters between them. Joined together, the
+        parts give the whole output, or its beginning with ``n_tokens`` tokens.
         """
         return list(_parts(self.output, self.output_spans[:n_tokens], self.fates, n_tokens))
 
     def source_of(self, token: int) -> str:
-        """Return the text of a token in the source."""
+        """Return the characters of a token in the source text."""
         start, end = self.source_spans[token].tolist()
         return self.source[start:end]
 
     def to_dict(self) -> dict[str, object]:
-        """Return texts, fates and spans as JSON values; the output of a dropped token is null."""
+        """Return the texts, fates and character spans as JSON values; the output span of a dropped
+        token is null.
+        """
         spans = zip(self.fates, self.source_spans.tolist(), self.output_spans.tolist(), strict=True)
         tokens = [
             {"fate": f, "source": source, "output": None if out[0] < 0 else out}
@@ -91,8 +93,8 @@ class TextChanges:
         return {"source": self.source, "output": self.output, "tokens": tokens}
 
     def counts(self) -> dict[Fate, int]:
-        """Count the tokens of each fate, in the order of ``Fate``. Fates without tokens are left
-        out.
+        """Count the tokens with each fate, in the order of ``Fate``. A fate that no token has is
+        left out.
         """
         counted = Counter(self.fates)
         return {fate: counted[fate] for fate in Fate if counted[fate]}
@@ -120,7 +122,7 @@ def changes_of(
     lexicon: Lexicon,
     written: Mapping[int, str] = NOTHING,
 ) -> list[TextChanges]:
-    """Return the changes of a batch of texts.
+    """Align each text of a batch with its output, token by token.
 
     Args:
         encoded: the n tokens of the source texts.
@@ -128,7 +130,7 @@ def changes_of(
         outputs: the output of each text.
         action: (n,) ``Action`` of each token.
         rows: (n,) row of the output token in the vocabulary; -1 for a kept or dropped token.
-        lexicon: vocabulary with which the texts were encoded.
+        lexicon: vocabulary and rules by which the texts were cut into tokens.
         written: text that replaces a found token, by the number of the token.
 
     Raises:
@@ -167,8 +169,8 @@ _NO_SPANS: Int32 = np.zeros((0, 2), dtype=np.int32)
 
 
 def fates_of(action: npt.NDArray[np.int8], source_rows: Ids, output_rows: Ids) -> list[Fate]:
-    """Return the fate of each of n tokens, given its action and its vocabulary rows in source and
-    output.
+    """Return the fate of each of n tokens (such as perturbed, kept or dropped), given its action
+    and its vocabulary rows in source and output.
     """
     fixed = {Action.KEPT: Fate.KEPT, Action.DROPPED: Fate.DROPPED, Action.SAMPLED: Fate.RANDOM}
     fixed |= dict.fromkeys((Action.PLACEHOLDER, Action.PSEUDONYM, Action.DIGITS), Fate.FOUND)
@@ -180,7 +182,8 @@ def fates_of(action: npt.NDArray[np.int8], source_rows: Ids, output_rows: Ids) -
 
 
 def output_spans(output: str, written: Sequence[str | None]) -> Int32:
-    """Return the span of each output token in its text, (n, 2); -1 for tokens that are None.
+    """Return the character span of each output token in the output text, shape (n, 2); the span is
+    -1 for a token that is None.
 
     Args:
         written: the tokens in lower case, in order. Only white space may separate two tokens; the

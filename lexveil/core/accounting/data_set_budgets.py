@@ -1,4 +1,4 @@
-"""Budgets of the texts of whole data sets, for the runs of the experiment grid."""
+"""Privacy budgets for the texts of whole data sets, as experiments use them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from lexveil.core.accounting.budgets import divisors, document_budget, epsilon_p
 
 
 class TokenCounts(NamedTuple):
-    """Token counts of n texts, (n,) each. The budgets of the texts are computed from them.
-    ``n_word_parts`` counts the words by which S1 and S2 divide.
+    """Token counts of n texts, each of shape (n,), from which the texts' budgets are computed.
+    ``n_word_parts`` counts the words by which strategies S1 and S2 divide a budget.
     """
 
     n_words: Ids
@@ -23,7 +23,9 @@ class TokenCounts(NamedTuple):
 
 
 class TextBudgets(NamedTuple):
-    """Budgets of n texts, (n,) each: the budget B, its divisor, and the epsilon of a token."""
+    """Privacy budgets of n texts, each of shape (n,): the budget B, its divisor, and the epsilon
+    of a token.
+    """
 
     budget: Floats
     divisor: Ids
@@ -33,8 +35,8 @@ class TextBudgets(NamedTuple):
 def divided(
     counts: TokenCounts, dataset: npt.NDArray[np.str_], strategy: str, base_epsilon: float
 ) -> TextBudgets:
-    """Divide the budget of each text among its tokens. The budget is the same for all texts of a
-    data set: the base epsilon times the data set's words per text.
+    """Return each text's budget, divided among its tokens. All texts of a data set have the same
+    budget: the base epsilon times the average words per text of the data set.
     """
     budget = np.zeros(len(dataset))
     per_token = np.zeros(len(dataset))
@@ -55,9 +57,10 @@ def of_every_token(
     """Return budgets under which every perturbed token gets the same epsilon, whatever the length
     of its text.
 
-    The budget of a data set is the ε that its longest text spends. Levels of recovery use these
-    budgets: a budget that is the same for all texts would be divided among more tokens in long
-    texts, and an adversary would recover fewer of those tokens than the level states.
+    The budget of a data set is the ε that its longest text spends. Protection levels, which limit
+    the share of words that an adversary recovers, use these budgets: a budget that is the same for
+    all texts would be divided among more tokens in long texts, so an adversary would recover fewer
+    tokens there than the level states.
     """
     budget = np.zeros(len(dataset))
     for name in np.unique(dataset):

@@ -1,7 +1,8 @@
-"""Expected recovery by the strongest adversary, in the form that records and commands report.
+"""Expected share of words that the strongest adversary recovers, in the form that records and
+commands report.
 
-The numbers depend only on public facts: space, counts of words and bigrams, mechanism, policy and
-epsilon.
+The numbers depend only on public facts: word vectors, counts of words and bigrams, mechanism, token
+policy and epsilon.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ WORDS_ALONE = "by single words alone"
 
 
 class BandRecovery(Result):
-    """Expected recovery of the words of one frequency band, or of all words; shares of 1.
+    """Expected recovery of the words of one frequency band, or of all words. All values are shares
+    between 0 and 1.
 
     Attributes:
         share_of_words: Share of the band in the perturbed words, by public frequencies.
@@ -31,12 +33,13 @@ class BandRecovery(Result):
 
 
 class RecoveryAt(Result):
-    """Expected recovery of tokens at one epsilon, by frequency band: function, frequent, middle and
-    rare words; content words (all but function words); and all words.
+    """Expected share of tokens that an adversary recovers at one epsilon, by frequency band:
+    function, frequent, middle and rare words; content words (all but function words); and all
+    words.
 
-    A level of protection also states shares of content and rare words. `protection` has the shares
-    that were measured for the level. The figures of `RecoveryAt` are expectations for other words,
-    drawn by public counts, and may differ by some hundredths.
+    The record's field `protection` also states shares of content and rare words, which were
+    measured for a protection level. The figures here are expectations for other words, drawn by
+    public counts, and may differ from those shares by some hundredths.
 
     Attributes:
         in_context: Whether the figures are the larger of the figures of two adversaries, one of
@@ -50,7 +53,7 @@ class RecoveryAt(Result):
 
     @property
     def aside(self) -> str:
-        """Remark to print after a figure of recovery; empty if the contextual adversary contributed
+        """Remark to print after a recovery figure; empty if the contextual adversary contributed
         to the figure.
         """
         return "" if self.in_context else f", {WORDS_ALONE}"
@@ -73,8 +76,8 @@ class Factor(Result):
 
 
 class Bound(Result):
-    """Upper bound that the guarantee gives for the logarithm of Pr[output | true word] / Pr[output
-    | other word].
+    """Upper bound of the guarantee on the logarithm of Pr[output | true word] / Pr[output | other
+    word].
 
     Attributes:
         nearest: Bound if the other word is the nearest word.
@@ -89,7 +92,8 @@ class Bound(Result):
 
 
 class ScaleTold(Result):
-    """Recovery of the words on a public scale (a purpose), which the metric preserves; shares of 1.
+    """Expected recovery of the words on a public word scale (such as a sentiment lexicon), which
+    the metric is made to preserve. All values are shares between 0 and 1.
 
     Attributes:
         share_of_words: Share of the perturbed words that are on the scale.
@@ -106,7 +110,8 @@ class ScaleTold(Result):
 
 
 class MeaningAt(RecoveryAt):
-    """Meaning of one epsilon of a token: expected recovery, and the bound of the guarantee.
+    """Meaning of a token's epsilon: expected recovery by an adversary, and the bound of the
+    guarantee.
 
     Attributes:
         bound: Bound by the mechanism's privacy map; null if no bound is proven.
@@ -118,12 +123,12 @@ class MeaningAt(RecoveryAt):
 
 
 class Meaning(Result):
-    """Meaning of epsilon for the tokens of an output. The meaning depends on public facts and
-    epsilon, never on a source.
+    """Meaning of epsilon for the tokens of an output. It is computed from public facts and
+    epsilon, never from the source.
 
     Attributes:
-        at: Figures at the smallest epsilon of a token, or the next larger one of a fixed lattice,
-            and at the largest. If all tokens have one epsilon, figures at that epsilon.
+        at: Figures at the smallest epsilon of a token, rounded up to a fixed lattice, and at the
+            largest epsilon of a token. If all tokens have one epsilon, figures at that epsilon.
         sentences: Sentences for people about the largest epsilon.
     """
 

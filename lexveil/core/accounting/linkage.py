@@ -1,5 +1,5 @@
-"""Linkage in the form that records and commands report: how often somebody who has candidate texts
-identifies the source of an output.
+"""Linkage risk in the form that records and commands report: how often an adversary who has
+candidate texts identifies the source of an output.
 
 The figures were measured on public texts and ship with the library; they do not depend on the
 source.
@@ -27,12 +27,12 @@ SENTENCES_NOT_MEASURED = (
 
 
 class LinkageAt(Result):
-    """Linkage of texts of one length; shares of 1.
+    """Linkage risk for texts of one length. All values are shares between 0 and 1.
 
     Attributes:
         words: Words of the text.
-        found: Share identified by the best adversary: by structure, by words alone, or by the exact
-            channel.
+        found: Share identified by the best adversary: by structure, by words alone, or by exact
+            output probabilities.
         structure: Share identified by the structure that is disclosed at every epsilon: fates of
             tokens, and kept tokens.
         naive: Share identified by an adversary who does not know the method; null if it was not
@@ -46,8 +46,8 @@ class LinkageAt(Result):
 
 
 class LinkageFigures(Result):
-    """Linkage figures: how often an adversary who has the source of an output among other texts
-    identifies the source, measured on public texts.
+    """Linkage risk: how often an adversary identifies the source of an output among other texts,
+    measured on public texts.
 
     Attributes:
         candidates: Number of texts of similar length, including the source; null if nothing was
@@ -62,13 +62,13 @@ class LinkageFigures(Result):
 
     @classmethod
     def of(cls, figures: Sequence[MeasuredLinkage], *, at_level: bool) -> LinkageFigures:
-        """Build the figures and their sentence from measured linkage.
+        """Build the linkage figures, and the sentence that states them, from measurements.
 
         Args:
             figures: figures of one mechanism, strategy and level, by length; empty if nothing was
                 measured.
-            at_level: whether the run is at this level. Otherwise only linkage by structure applies,
-                because it does not depend on epsilon.
+            at_level: whether the run uses this protection level. Otherwise only linkage by
+                structure applies, because it does not depend on epsilon.
         """
         if not figures:
             return cls(candidates=None, at=[], sentence=NOT_MEASURED)
@@ -99,8 +99,8 @@ class LinkageFigures(Result):
 
     @classmethod
     def of_sentences(cls, found: float | None, high: float | None = None) -> LinkageFigures:
-        """Build the figures for texts that become sentences of a bank, which disclose nothing of
-        the shape of the text.
+        """Build the linkage figures for texts that are replaced by sentences of a public sentence
+        bank, which discloses nothing of the texts' shape.
 
         Args:
             found: share that the best adversary identified; None if nothing was measured.
@@ -124,7 +124,7 @@ class LinkageFigures(Result):
 
     @property
     def largest(self) -> float | None:
-        """Largest share of identified texts, over all lengths; None if nothing was measured."""
+        """Largest share of identified texts over all text lengths; None if nothing was measured."""
         return max((figure.found for figure in self.at), default=None)
 
 

@@ -1,5 +1,5 @@
-"""Measurements: a run's mechanism and composition, with the proven bound. A guarantee statement is
-generated from a measurement and cannot claim more.
+"""Privacy measurements: a mechanism with its composition over a text, and the bound proven for it.
+A guarantee statement is generated from a measurement and cannot claim more.
 
 A ``Measurement`` has an input domain, a neighbour relation, conditions, and a privacy map, which
 computes a bound in nats and a δ from the distances of tokens. It also has refusals, one for each
@@ -54,8 +54,8 @@ Loss = Callable[[Floats, Floats], Floats]
 
 
 class NoBoundError(LexveilError):
-    """Error raised if no bound is proven for a measurement, or if texts are not neighbours under
-    the measurement.
+    """Error raised if no privacy bound is proven for a measurement, or if two texts are not
+    neighbours under the measurement.
     """
 
 
@@ -71,8 +71,8 @@ class PrivacyBound(NamedTuple):
 def check_spent(
     spent: Floats, per_token: Floats, per_part: Floats, n_parts: Floats, budget: DocumentBudget
 ) -> None:
-    """Check that the noise was drawn as the measurement states: the ε_i are within their limits and
-    add up to at most B.
+    """Raise unless the noise was drawn as the measurement states: each ε_i is within its limit,
+    and the ε_i of a text add up to at most B.
 
     The ε of each part of the budget is equal; a token has one part, or the number of parts of its
     share class.
@@ -96,7 +96,7 @@ def check_spent(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """A randomized map with its proven privacy bound.
+    """Randomized map from texts to outputs, with its proven privacy bound.
 
     Attributes:
         domain: the map's input.
@@ -106,13 +106,13 @@ class Measurement:
         delta: the δ of each perturbed token.
         budget: B and the largest ε_i; None if they are unknown, or for a single token.
         conditions: the preconditions of the bound.
-        not_covered: sentences that name the pairs of texts for which nothing is claimed.
+        not_covered: sentences that name the pairs of texts for which no privacy is claimed.
         shares: the shares of the budget that the class of a token determines; None if all tokens
             have the same share.
         sampled: a phrase for the replacement of a sampled token.
         repeats: whether equal tokens of a text get the same replacement.
         copies_layout: whether white space and capitals are copied from the source.
-        looks_for: whether detectors determine the fate of the tokens that they find.
+        looks_for: whether detectors determine the action on the tokens that they find.
         empties_scripts: whether texts in a script without spaces between words are replaced by
             empty texts.
         refusals: preconditions that failed. If there is one, nothing is claimed.
@@ -137,18 +137,19 @@ class Measurement:
     def adding(
         self, *conditions: str, not_covered: Sequence[str] = (), **changes: Any
     ) -> Measurement:
-        """Return the measurement with further conditions, further uncovered cases, and changed
-        attributes.
+        """Return a copy of the measurement with further conditions, further uncovered cases and
+        changed attributes.
         """
         changes["not_covered"] = (*self.not_covered, *not_covered)
         return replace(self, conditions=(*self.conditions, *conditions), **changes)
 
     def refused(self, why: str) -> Measurement:
-        """Return the measurement with a further refusal, so that nothing is claimed."""
+        """Return a copy of the measurement with a further reason why no privacy is claimed."""
         return replace(self, refusals=(*self.refusals, why))
 
     def bound(self, distances: Floats, epsilon: Floats | None = None) -> PrivacyBound:
-        """Evaluate the privacy map: a bound on how well two neighbours can be distinguished.
+        """Evaluate the privacy map: return a bound on how well two neighbouring texts can be
+        distinguished.
 
         Args:
             distances: (n,) distances d(w_i, w'_i) of the n perturbed tokens.
@@ -173,7 +174,7 @@ class Measurement:
         return PrivacyBound(nats, min(1.0, self.delta * int(spent.sum())))
 
     def guarantee(self, structure: StructureFigures | None = None) -> Guarantee:
-        """Return the guarantee that a record states."""
+        """Return the guarantee as the privacy record states it."""
         if self.refusals:
             return Guarantee(
                 formula=NONE,
@@ -195,8 +196,8 @@ class Measurement:
         )
 
     def _figures(self, structure: StructureFigures) -> str:
-        """Return the sentence on the measured sensitivity of the structure. It also names the parts
-        of the structure that the figures do not count.
+        """Return the sentence on how often replacing one word changes the disclosed structure. The
+        sentence also names the parts of the structure that the figures do not count.
         """
         uncounted = {
             "repeated tokens": self.repeats,
@@ -214,8 +215,8 @@ class Measurement:
         )
 
     def _worst(self, distances: Floats) -> tuple[Floats, Floats]:
-        """Return the ε_i with the largest loss that B and the cap allow: the largest distances get
-        the budget first.
+        """Return the ε_i with the largest total loss that B and the cap allow: the budget goes to
+        the largest distances first.
         """
         if self.budget is None or not math.isfinite(self.budget.cap):
             raise NoBoundError("the ε_i are unknown and unbounded")
@@ -228,8 +229,8 @@ class Measurement:
 
 
 def of_token(mechanism: Mechanism) -> Measurement:
-    """Return the measurement of one draw of a configured mechanism. Post-processing of its outputs
-    does not change the bound.
+    """Return the measurement for one draw of a configured mechanism. Post-processing of the
+    mechanism's outputs does not change the bound.
     """
     measurement = Measurement(
         domain=f"one of {mechanism.size:,} words",
@@ -250,10 +251,10 @@ def of_token(mechanism: Mechanism) -> Measurement:
 
 
 def over_tokens(token: Measurement, policy: Policy, *, seed_is_known: bool) -> Measurement:
-    """Compose the draws of all tokens of a text. The draws are independent, so their losses add up
-    (basic composition).
+    """Compose the draws of all tokens of a text. The draws are independent, so their privacy
+    losses add up (basic composition).
 
-    Precondition: nobody knows the noise.
+    Precondition: nobody knows the seed, and with it the noise.
     """
     treatments = {
         "stop words": policy.stopwords,
@@ -278,8 +279,7 @@ def over_tokens(token: Measurement, policy: Policy, *, seed_is_known: bool) -> M
 
 
 def with_shares(text: Measurement, shares: BudgetShares) -> Measurement:
-    """Add shares of the budget that depend on the class of a token, so that ε_i differs within a
-    text.
+    """Add budget shares that depend on the class of a token, so that ε_i differs within a text.
 
     The class depends on the token only, and the ε_i are disclosed, so both are equal in neighbours:
     texts whose tokens have different shares are never neighbours. Call this function before
@@ -307,12 +307,13 @@ def with_shares(text: Measurement, shares: BudgetShares) -> Measurement:
 def under_strategy(
     text: Measurement, strategy: str, source: BudgetSource, budget: DocumentBudget | None = None
 ) -> Measurement:
-    """Set the ε_i to the values that a strategy computes from a document budget.
+    """Set the ε_i to the values that a budget strategy computes from a document budget.
 
-    Precondition: B is public. Neighbours already have equal numbers of tokens, fates and ε_i. In S1
-    each token is a word, so replacing one perturbed word by another leaves the structure unchanged,
-    unless equal tokens get the same replacement or capitals are copied. In the other strategies,
-    replacing a word can change how the text is cut.
+    Precondition: B is public. Neighbouring texts already have the same number of tokens, and each
+    token has the same action and ε_i in both. In S1 each token is a word, so replacing one
+    perturbed word by another leaves the structure unchanged, unless equal tokens get the same
+    replacement or capitals are copied. In the other strategies, replacing a word can change how the
+    text is cut.
     """
     text = replace(text, budget=budget)
     if source == "data":
@@ -352,8 +353,9 @@ def under_strategy(
 
 
 def with_screened_words(text: Measurement, parts: Sequence[str]) -> Measurement:
-    """Add the screen. When a draw gives a word of the chosen parts of a public list, the screen
-    writes the nearest word outside them: post-processing of each draw.
+    """Add the word screen to a measurement. If a draw gives a word of the chosen parts of a public
+    word list, the screen replaces it by the nearest word outside them, which is post-processing of
+    each draw.
     """
     return text.adding(
         f"if a word of the public lists {', '.join(parts)} is drawn, the nearest word outside "
@@ -362,8 +364,8 @@ def with_screened_words(text: Measurement, parts: Sequence[str]) -> Measurement:
 
 
 def with_scripts_emptied(text: Measurement) -> Measurement:
-    """Replace texts in a script without spaces between words by empty texts, before every other
-    step.
+    """Add a first step that replaces texts in a script without spaces between words by empty
+    texts.
 
     A public function replaces these texts, and the privacy map applies to the texts after it. So
     two emptied texts are indistinguishable, and an emptied text has the structure of an empty text.
@@ -382,8 +384,8 @@ def with_scripts_emptied(text: Measurement) -> Measurement:
 
 
 def over_columns(text: Measurement, n_columns: int | None) -> Measurement:
-    """Return the measurement of rows with several text columns. The texts of one row count as one
-    text, which has one budget.
+    """Return the measurement for rows with several text columns. The texts of one row count as one
+    text with one budget.
 
     Args:
         n_columns: number of text columns; None if a column may select several texts of a row.
@@ -404,7 +406,7 @@ def over_columns(text: Measurement, n_columns: int | None) -> Measurement:
 
 
 def repeated_alike(text: Measurement) -> Measurement:
-    """Give equal tokens of a text the same replacement, for the ε of one token.
+    """Add the rule that equal tokens of a text get the same replacement, for the ε of one token.
 
     Given the positions of equal tokens, the first of each is perturbed independently and the others
     copy its replacement, which is post-processing. There is no bound between texts whose equal
@@ -422,8 +424,8 @@ def repeated_alike(text: Measurement) -> Measurement:
 
 
 def with_layout_copied(text: Measurement) -> Measurement:
-    """Copy white space and capitals from the source. Call this function before ``under_strategy``,
-    because another word can have other capitals.
+    """Add the rule that white space and capitals are copied from the source. Call this function
+    before ``under_strategy``, because another word can have other capitals.
     """
     return text.adding(
         "kept, unprotected: layout; white space and capitals are copied and the same in both texts",
@@ -437,7 +439,7 @@ def with_layout_copied(text: Measurement) -> Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceMeasurement(Measurement):
-    """Measurement of a run that replaces texts by sentences of a bank.
+    """Measurement of a run that replaces texts by sentences of a public sentence bank.
 
     Attributes:
         per_text: number of draws for a text; None if there is one draw for each sentence of the
@@ -458,7 +460,9 @@ class SentenceMeasurement(Measurement):
         return self.epsilon * self.diameter
 
     def guarantee(self, structure: StructureFigures | None = None) -> Guarantee:
-        """Return the guarantee that a record states; the guarantee does not use ``structure``."""
+        """Return the guarantee as the privacy record states it. The argument ``structure`` is not
+        used.
+        """
         del structure
         if self.refusals:
             # super() without arguments fails in a dataclass with slots
@@ -497,7 +501,7 @@ def of_sentences(
     budget: DocumentBudget,
     longest: int,
 ) -> SentenceMeasurement:
-    """Return the measurement of all draws of a text: the losses of the draws add up
+    """Compose the sentence draws of a text: the privacy losses of the draws add up
     (docs/proofs/sentences.md).
 
     Args:
@@ -546,13 +550,15 @@ def of_sentences(
 
 
 def with_known_seed(text: Measurement) -> Measurement:
-    """Refuse all claims of a measurement, because somebody knows the noise."""
+    """Return a copy of the measurement that claims nothing, because somebody knows the seed and
+    with it the noise.
+    """
     return text.refused("the seed of the noise is known, so the noise can be subtracted")
 
 
 def with_rows_withheld(text: Measurement) -> Measurement:
-    """Withhold the rows of subjects that have no budget left in the ledger. What is left depends on
-    the ε_i of all releases.
+    """Add the rule that rows are left out if their data subject has no budget left in the ledger.
+    The remaining budget depends on the ε_i of all releases.
     """
     return text.adding(
         "not hidden: that a row is withheld, which reveals that its subject (without a subject "
@@ -579,9 +585,9 @@ _IN_PLACE = {
 def with_detectors(
     text: Measurement, sources: Sequence[str], actions: Mapping[str, str], other: str
 ) -> Measurement:
-    """State that detectors decide the action on the tokens that they find. Call this function
-    before ``under_strategy``, because detectors void the claim that ``under_strategy`` makes about
-    words.
+    """Add the rule that detectors (such as finders of names) decide the action on the tokens that
+    they find. Call this function before ``under_strategy``, because detectors void the claim that
+    ``under_strategy`` makes about words.
 
     Detectors may use the whole text, so one changed word can change their findings anywhere in the
     text. The findings are therefore part of the structure, which neighbours share. Given the
@@ -629,7 +635,7 @@ def with_detectors(
 
 
 def unchanged() -> Guarantee:
-    """Return the guarantee statement of an unchanged copy."""
+    """Return the guarantee statement for an output that is an unchanged copy of its source."""
     return Guarantee(
         formula=NONE, statement="The text is unchanged.", because=["no mechanism was applied"]
     )

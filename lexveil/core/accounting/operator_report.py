@@ -1,5 +1,5 @@
-"""The operator's report. It compares a source with its output, or counts the source, so it is as
-secret as the source.
+"""The operator's report: confidential statistics of a run, for the person who runs it. It compares
+a source with its output, or counts the source, so it is as secret as the source.
 
 A single statistic with nine digits can identify a short text exactly, whatever epsilon is.
 """
@@ -24,7 +24,7 @@ SECRECY = (
 
 
 class ActionCounts(Result):
-    """Number of tokens of one class, by action."""
+    """Number of tokens of one token class, by the action on them."""
 
     perturbed: NonNegativeInt
     kept: NonNegativeInt
@@ -33,10 +33,11 @@ class ActionCounts(Result):
 
 
 class ClassCounts(Result):
-    """Tokens by class and action.
+    """Number of tokens by token class and action.
 
     Attributes:
-        sentence: Sentences of a bank that were drawn; left out for runs that replace words.
+        sentence: Number of sentences drawn from the sentence bank; left out for runs that replace
+            words.
     """
 
     word: ActionCounts
@@ -47,8 +48,8 @@ class ClassCounts(Result):
 
 
 class DocumentShares(Result):
-    """Shares of documents' content words (neither stop words nor punctuation) that are unchanged in
-    the output.
+    """Shares of each document's content words (neither stop words nor punctuation) that are the
+    same in the output.
 
     Attributes:
         documents: Number of documents with a content word.
@@ -65,7 +66,7 @@ class DocumentShares(Result):
     nearly_verbatim: NonNegativeInt
 
     def sentence(self, unit: str = "text") -> str:
-        """Return the shares as a sentence for people.
+        """Return the shares of unchanged words as a sentence for people.
 
         Args:
             unit: the word for a document.
@@ -94,7 +95,7 @@ class DocumentShares(Result):
 
 
 class RunCounts(Result):
-    """All counts of a source and its output.
+    """Counts that compare a source with its output.
 
     Attributes:
         share_unchanged: Share of the perturbed tokens that were replaced by themselves.
@@ -105,8 +106,9 @@ class RunCounts(Result):
             sum of its texts; the mean over rows is in the record (`spent.mean`).
         found: Tokens that detectors found, by type and action; they belong to no class. Null
             without a detector.
-        n_in_bank: Sentences of the texts that are also in the bank. This is harmless, because the
-            bank is the same for all texts. Left out for runs that replace words.
+        n_in_bank: Sentences of the texts that are also in the public sentence bank. This is
+            harmless, because the bank is the same for all texts. Left out for runs that replace
+            words.
     """
 
     n_texts: NonNegativeInt
@@ -128,7 +130,7 @@ class RunCounts(Result):
     n_in_bank: NonNegativeInt | None = None
 
     def public(self, **further: int | None) -> Counts:
-        """Return the counts that a record publishes.
+        """Return the counts that the published privacy record contains.
 
         Args:
             further: counts of rows and of formula cells.
@@ -149,8 +151,8 @@ class RunCounts(Result):
 
 
 class LanguageFinding(Result):
-    """Finding that texts seem to be in another language than the model, or that the model knows few
-    of the texts' words.
+    """Finding that texts seem to be in another language than the word model, or that the word
+    model knows few of their words.
 
     Attributes:
         model: The model.
@@ -172,7 +174,7 @@ class LanguageFinding(Result):
 
     @property
     def sentence(self) -> str:
-        """The finding as a sentence for people."""
+        """The language finding as a sentence for people."""
         if self.looks_like is None:
             return (
                 f"has few words that the model `{self.model}` knows ({self.known:.0%}): only "
@@ -190,12 +192,12 @@ class LanguageFinding(Result):
 
 
 class LedgerCosts(Result):
-    """Costs of a run: the request to the ledger, and its charges.
+    """Privacy costs of a run: the request to the ledger, and the charges to data subjects.
 
     Attributes:
         id: Id of the transaction, as in the record.
         head: Head of the ledger's hash chain after the charge.
-        cap: Lifetime epsilon of a subject.
+        cap: Largest epsilon that a data subject may spend over all releases.
         documents_withheld: Documents that were left out, and not charged, because their subject has
             less budget left than they cost.
         subjects: Number of subjects in all requested documents.
@@ -228,14 +230,14 @@ class LedgerCosts(Result):
 
 
 class OperatorHashes(Result):
-    """Hashes of the operator's other files."""
+    """SHA-256 hashes of the operator's other files."""
 
     tokens_sha256: Sha256 | None = None
     withheld_sha256: Sha256 | None = None
 
 
 class ReleaseEvents(Result):
-    """Data that `lexveil release` stores with a release, in addition to its ids.
+    """Data that `lexveil release` stores with a release in addition to its ids.
 
     Attributes:
         salt: Fingerprint of the ledger's salt. Later releases with the same salt recognize the ids.
@@ -248,8 +250,7 @@ class ReleaseEvents(Result):
 
 
 class OperatorReport(Result):
-    """Report of a run that only the operator may see: OUT.operator.json, readable by its owner
-    alone.
+    """Report of a run for the operator only: OUT.operator.json, readable by its owner alone.
 
     Attributes:
         schema_version: Version of this form.
@@ -261,9 +262,9 @@ class OperatorReport(Result):
             language.
         emptied: Number of texts that are empty in the output, because they are in a script without
             spaces between words; null if such an input is refused.
-        screened: For each chosen part of the screen, the share of the perturbed source words that
-            belong to it, so that they cannot appear in the output; null for sentences, and if
-            detectors were used.
+        screened: For each chosen part of the list of screened words, the share of the perturbed
+            source words that belong to it, so that they cannot appear in the output; null for
+            sentences, and if detectors were used.
         ledger: Costs in the ledger; null for an experiment, which is not charged.
         release: Data of `lexveil release` about the release; null for other runs.
     """
@@ -285,5 +286,5 @@ class OperatorReport(Result):
 
 
 def operator_schema() -> dict[str, object]:
-    """Return the JSON schema of an operator's report. docs/operator.schema.json is a copy."""
+    """Return the JSON schema of the operator's report. docs/operator.schema.json is a copy."""
     return json_schema(OperatorReport, f"Lexveil operator's report, schema {SCHEMA}")

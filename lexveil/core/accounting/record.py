@@ -2,9 +2,9 @@
 guaranteed, and what is not.
 
 Its numbers are functions of the output, of parameters and of the disclosures of the guarantee: the
-number of tokens of each text, and the fate and epsilon of each token. Numbers that compare a source
-with its output, or count a source, are for the operator only; they are in
-``lexveil.core.accounting.operator_report``.
+number of tokens of each text, and for each token its epsilon and whether it was perturbed, kept or
+dropped. Numbers that compare a source with its output, or count a source, are for the operator
+only; they are in ``lexveil.core.accounting.operator_report``.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ MechanismName = Annotated[
 
 
 class Guarantee(Result):
-    """Claims of privacy about one output, with their conditions.
+    """Privacy claims about one output, with their conditions.
 
     Attributes:
         formula: The proven bound, or `none`.
         statement: The bound in words.
         because: Conditions of the bound, or the reasons why there is none.
-        not_covered: Pairs of texts for which nothing is claimed.
+        not_covered: Pairs of texts for which no privacy is claimed.
         structure: Measured frequency with which replacing one word leads to such a pair; null if it
             was not measured.
         in_release: Guarantee that a release with the same settings would state; only in
@@ -53,12 +53,12 @@ class Guarantee(Result):
 
     @property
     def holds(self) -> bool:
-        """Whether the guarantee claims anything."""
+        """Whether the guarantee makes any claim."""
         return self.formula != NONE
 
 
 class PolicyRecord(Result):
-    """Action on the tokens of each class."""
+    """Action on the tokens of each class, as a privacy record states it."""
 
     stopwords: Treatment
     punctuation: Treatment
@@ -66,8 +66,8 @@ class PolicyRecord(Result):
 
 
 class SharesRecord(Result):
-    """Shares of a document's budget for tokens of public classes. A token that belongs to no class
-    has the share 1.
+    """Budget shares of token classes, as a privacy record states them. A token that belongs to no
+    class has the share 1.
 
     The class of a token is not hidden: no word is protected against a word with another share.
 
@@ -82,7 +82,8 @@ class SharesRecord(Result):
 
 
 class DetectionRecord(Result):
-    """Detectors, and the actions on the tokens that they find. No claim relies on their findings.
+    """Detectors and the actions on the tokens that they find, as a privacy record states them. No
+    privacy claim relies on what detectors find.
 
     It is not hidden which tokens were found, and which types they have.
 
@@ -97,7 +98,8 @@ class DetectionRecord(Result):
 
 
 class ScreenRecord(Result):
-    """The screen: words of chosen parts of a public list, which never appear in the output.
+    """Word screen of an output, as a privacy record states it: words of chosen parts of a public
+    list, which never appear in the output.
 
     Attributes:
         parts: The parts of the list that were chosen.
@@ -109,14 +111,15 @@ class ScreenRecord(Result):
 
 
 class SentencesRecord(Result):
-    """Sentences of a public bank that replace texts, as a privacy record describes them.
+    """Replacement of texts by sentences of a public sentence bank, as a privacy record states
+    it.
 
     Attributes:
         unit: The unit that one draw replaces: a text, or a sentence of a text.
         per_text: Number of draws for a text; null if there is one draw for each sentence.
         longest: Most words of a sentence of a text; a longer sentence counts as several. Null if
             the unit is the text.
-        bank: SHA-256 of the card of the bank, which lists the hashes of the bank's files.
+        bank: SHA-256 of the sentence bank's metadata card, which lists the hashes of its files.
         bank_sentences: Number of sentences in the bank.
         diameter: D, the largest possible distance between two units.
         local_epsilon: The bound ε·D on the loss of one draw, in nats.
@@ -132,14 +135,14 @@ class SentencesRecord(Result):
 
 
 class Counts(Result):
-    """Numbers of texts and tokens of an output, and the fates of the tokens of its source. A copied
+    """Numbers of texts and tokens in an output, and number of source tokens by action. A copied
     file has only the number of texts.
 
     Attributes:
         n_documents: Rows that contain any text.
         n_rows: Rows of the output.
         found: Tokens that detectors found, by type and action. Found tokens that were perturbed,
-            kept, dropped or sampled are also in the numbers above. Null without a detector.
+            kept, dropped or sampled are also in the other numbers. Null without a detector.
         n_formula_cells: Rewritten fields that a spreadsheet would compute as formulas.
     """
 
@@ -158,8 +161,8 @@ class Counts(Result):
 
 
 class SpendBins(Result):
-    """Histogram of documents by the share of the budget B that they spent: the number of documents
-    in equal bins from 0 to B.
+    """Histogram of documents by the share of their budget B that they spent: the number of
+    documents in equal bins from 0 to B.
     """
 
     parts_of_budget: int
@@ -167,7 +170,7 @@ class SpendBins(Result):
 
 
 class SpendSummary(Result):
-    """Epsilon spent per document.
+    """Summary of the epsilon spent per document.
 
     Attributes:
         min_token_epsilon: The least epsilon of all tokens that spend any; null in older records.
@@ -184,12 +187,12 @@ class SpendSummary(Result):
 
 
 class LedgerEntry(Result):
-    """Ledger transaction that charged the output.
+    """Ledger transaction that charged an output to its data subjects.
 
     Attributes:
         id: Id with which `lexveil ledger verify --record` finds the transaction and its hash of the
             record.
-        cap: Lifetime epsilon of a subject.
+        cap: Largest epsilon that a data subject may spend over all releases.
     """
 
     id: str
@@ -197,7 +200,7 @@ class LedgerEntry(Result):
 
 
 class AuditReference(Result):
-    """Reference to the audit on which a record relies.
+    """Reference to the privacy audit on which a record relies.
 
     Attributes:
         factor: Smallest inflation of epsilon that the audit would have detected with probability
@@ -214,15 +217,15 @@ class AuditReference(Result):
 
 
 class ModelReference(Result):
-    """Reference to the model with which an output was made.
+    """Reference to the word model with which an output was made.
 
     Attributes:
         name: The name of a packaged model; `own` is the model that a run of the project made.
         version: The version of a packaged model; null for `own`.
         made_of: The public texts or vectors from which the word vectors were made; null in records
             of earlier releases.
-        sha256: The hash of the model's card, which lists the hashes of all files; for `own`, the
-            hash of the embedding and the collocations.
+        sha256: The hash of the model's metadata card, which lists the hashes of all files; for
+            `own`, the hash of the embedding and the collocations.
     """
 
     name: str
@@ -231,20 +234,20 @@ class ModelReference(Result):
     sha256: Sha256
 
     def __str__(self) -> str:
-        """Return the model as the statement for recipients names it."""
+        """Return the phrase that names the model in the statement for recipients."""
         return model_in_words(self.name, self.version, self.made_of)
 
 
 def model_in_words(name: str, version: str | None, made_of: str | None) -> str:
-    """Return a phrase that names a model, its version, and the texts or vectors from which the
-    model was made.
+    """Return a phrase that names a word model, its version, and the texts or vectors from which it
+    was made.
     """
     of = f", made of {made_of}" if made_of else ""
     return f"model {name}{f' {version}' if version else ''}{of}"
 
 
 class Protection(Result):
-    """Level of protection of an output: the shares of its words that an adversary who knows the
+    """Protection level of an output: the shares of its words that an adversary who knows the
     method is expected to recover.
 
     The shares were measured on public texts and frequencies; a text of other words may reveal more
@@ -253,10 +256,11 @@ class Protection(Result):
     Attributes:
         content: Share of the perturbed content words (all words but function words).
         rare: Share of the rare words among the content words.
-        reader: Adversary, and source of the shares.
-        linkage: For sentences of a bank, the share of texts whose source an adversary finds among
-            1,000 texts; null for words.
-        missed: The words of which more are named than the level allows; null if there are none.
+        reader: Description of the adversary and of the source of the shares.
+        linkage: If texts are replaced by sentences of a bank, the share of texts whose source an
+            adversary finds among 1,000 texts; null for words.
+        missed: Kinds of words of which the adversary names more than the level allows; null if
+            there are none.
     """
 
     level: Literal["strong", "balanced", "light"]
@@ -268,7 +272,7 @@ class Protection(Result):
 
     @property
     def sentence(self) -> str:
-        """Return a sentence for statements about the level of protection."""
+        """Return a sentence that states the protection level."""
         missed = (
             "" if self.missed is None else f"; that is more than the level allows: {self.missed}"
         )
@@ -284,8 +288,8 @@ def _of_100(share: float) -> str:
 
 
 class OutputHashes(Result):
-    """Hashes of published files, never of the source. With the source's hash anybody could test a
-    guess of the text.
+    """SHA-256 hashes of published files, never of the source. With the source's hash, anybody
+    could test a guess of the text.
     """
 
     sha256: Sha256 | None = None
@@ -293,7 +297,7 @@ class OutputHashes(Result):
 
 
 class Publication(Result):
-    """The release of an archive to which an output belongs."""
+    """Release to which an output belongs, within an archive of releases."""
 
     name: str
     id_column: str
@@ -321,9 +325,9 @@ class PrivacyRecord(Result):
         shares: Shares of the budget by class of token; null if all tokens of a document had the
             same share.
         detection: Detectors and their actions; null if no detector was used.
-        sentences: The sentences of a bank that S5 wrote; null for words.
+        sentences: Replacement by sentences of a bank (strategy S5); null if words are replaced.
         screen: The public words that do not appear in the output, because the nearest other word
-            replaces them and a bank contains no sentence with them; null if every word may appear.
+            replaces them and no sentence of the bank contains them; null if every word may appear.
         on_unsupported: Whether texts in a script without spaces between words were replaced by
             empty texts; null if such an input is refused.
         consistent: Whether equal tokens of a document got the same replacement.
@@ -331,7 +335,7 @@ class PrivacyRecord(Result):
         linkage: Linkage figures: how often somebody who has candidate texts identifies the source;
             null for a copy.
         meaning: Meaning of epsilon; null if nothing was perturbed, if classes have shares, or for a
-            run of the graph, which measures recovery instead.
+            run of the experiment pipeline, which measures recovery instead.
         without_guarantee: Whether the output was released although no guarantee can be given for
             it.
         columns: The text columns.
@@ -339,8 +343,8 @@ class PrivacyRecord(Result):
             if texts came without a table.
         release: The transaction of the ledger that charged the release; null for an experiment,
             which is not charged.
-        audit: The audit on which the record relies. It is recent, and tested the same code, space,
-            parameters and policy; null without an audit.
+        audit: The audit on which the record relies. It is recent, and tested the same code, word
+            vectors, parameters and token policy; null without an audit.
         model: The model of the words and their vectors; null for a copy, and in records up to
             schema 4.
         made_with: The artifacts that determine the output: embedding, collocations, word orders.
@@ -388,8 +392,8 @@ class PrivacyRecord(Result):
 
     @classmethod
     def of(cls, **fields: Any) -> PrivacyRecord:
-        """Build a record of this version from some fields. Most omitted fields are missing from its
-        JSON form.
+        """Build a privacy record of this library version from some of its fields. Most omitted
+        fields are missing from the JSON form.
 
         Raises:
             pydantic.ValidationError: if the fields do not form a valid privacy record.
@@ -400,18 +404,18 @@ class PrivacyRecord(Result):
 
 
 def record_schema() -> dict[str, object]:
-    """Return the JSON schema of a privacy record. docs/record.schema.json is a copy."""
+    """Return the JSON schema of the privacy record. docs/record.schema.json is a copy."""
     return json_schema(PrivacyRecord, f"Lexveil privacy record, schema {SCHEMA}")
 
 
 def json_schema(model: type[Result], title: str) -> dict[str, object]:
-    """Return the JSON schema of a result that is written to a file."""
+    """Return the JSON schema of a result class whose instances are written to files."""
     generated = _without_titles(model.model_json_schema(by_alias=True))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **generated}
 
 
 def _without_titles(schema: Any) -> Any:
-    """Remove from a schema the titles and defaults that only repeat the names of fields."""
+    """Remove from a JSON schema the titles and defaults that only repeat field names."""
     if isinstance(schema, list):
         return [_without_titles(part) for part in schema]
     if not isinstance(schema, dict):

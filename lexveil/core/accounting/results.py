@@ -20,8 +20,8 @@ _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 class Result(BaseModel):
-    """Immutable result. A field that was not set is missing from the JSON form; a missing field
-    differs from null.
+    """Base class of immutable results. A field that was not set is missing from the JSON form; a
+    missing field differs from null.
     """
 
     # Validators are built when a class is first used, because building all of them takes too long.
@@ -31,9 +31,7 @@ class Result(BaseModel):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Take the descriptions of the schema's fields from the Attributes section of the
-        docstring.
-        """
+        """Add to the JSON schema the field descriptions of the docstring's Attributes section."""
         shown = handler(schema)
         resolved = handler.resolve_ref_schema(shown)
         about = (inspect.getdoc(cls) or "").partition(ATTRIBUTES)[0]

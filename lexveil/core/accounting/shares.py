@@ -1,4 +1,4 @@
-"""Classes of tokens that get their own share of the budget.
+"""Budget shares: classes of tokens that get a larger or smaller part of a document's budget.
 
 A public rule determines the class from the token alone: the token is a stop word, a number, or on a
 public list. So a token has the same class in every text. The ε of a token is public; it reveals the
@@ -34,7 +34,7 @@ MEANING = {
 
 
 def parts_of(share: Any) -> int:
-    """Return a share in hundredths.
+    """Convert a budget share to a whole number of hundredths.
 
     Raises:
         ValueError: if the share is not a whole number of hundredths from 0.01 to 10.
@@ -56,7 +56,7 @@ def is_number(token: str) -> bool:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ShareClasses:
-    """The class of each token of a vocabulary.
+    """Share class of each token of a vocabulary, and the budget parts of each class.
 
     Attributes:
         codes: (V,) the class of each token, as an index into ``CLASSES``.
@@ -69,24 +69,25 @@ class ShareClasses:
 
     @property
     def most(self) -> int:
-        """The largest number of parts of the budget that a single token can have."""
+        """Largest number of budget parts that a single token can have."""
         return int(self.parts.max())
 
     def of(self, rows: Ids) -> Codes:
-        """Return (n,) the class of each token by its row; the row -1 belongs to a token outside the
-        vocabulary.
+        """Return the (n,) class of each token, given its vocabulary row; a token outside the
+        vocabulary has the row -1.
         """
         return np.where(rows >= 0, self.codes[rows], np.int8(OTHER)).astype(np.int8)
 
     def sizes(self, rows: Ids) -> dict[str, int]:
-        """Count the tokens of each class among some rows."""
+        """Count the tokens of each share class among some vocabulary rows."""
         counts = np.bincount(self.codes[rows], minlength=len(CLASSES)).tolist()
         return dict(zip(CLASSES, counts, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetShares:
-    """Shares of a document's budget by class of token, and the public list that defines a class.
+    """Budget shares by class of token (stop words, numbers, words of a public list), with the
+    public list.
 
     Attributes:
         stopwords, numbers, listed: share of a token of each class, in hundredths of the share of a
@@ -103,25 +104,25 @@ class BudgetShares:
 
     @property
     def parts(self) -> Ids:
-        """(4,) parts of the budget for a token of each class."""
+        """(4,) number of budget parts for a token of each class."""
         return np.array([WHOLE, self.stopwords, self.numbers, self.listed], dtype=np.int64)
 
     @property
     def differing(self) -> dict[str, float]:
-        """Return the classes whose share is not 1, with their shares."""
+        """Return the share of each class whose share is not 1."""
         part_by_class = dict(zip(CLASSES, self.parts.tolist(), strict=True))
         return {name: parts / WHOLE for name, parts in part_by_class.items() if parts != WHOLE}
 
     def as_dict(self) -> dict[str, float | str | None]:
-        """Return the share of each class, and the list's hash."""
+        """Return the share of each class, and the hash of the public list."""
         part_by_class = zip(CLASSES[1:], self.parts.tolist()[1:], strict=True)
         return {name: parts / WHOLE for name, parts in part_by_class} | {
             "list_sha256": self.list_sha256
         }
 
     def class_of(self, token: str, function_words: frozenset[str] = STOP_WORDS) -> int:
-        """Return the class of a token, as an index into ``CLASSES``. It depends only on the token,
-        the list and the language.
+        """Return the share class of a token, as an index into ``CLASSES``. The class depends only
+        on the token, the public list and the language.
         """
         if is_listed(token, self.words):
             return LISTED
@@ -132,7 +133,7 @@ class BudgetShares:
     def over(
         self, tokens: Sequence[str], function_words: frozenset[str] = STOP_WORDS
     ) -> ShareClasses:
-        """Return the class of each token of a vocabulary.
+        """Return the share class of each token of a vocabulary.
 
         Args:
             tokens: the vocabulary.
@@ -142,8 +143,8 @@ class BudgetShares:
         return ShareClasses(np.fromiter(codes, dtype=np.int8, count=len(tokens)), self.parts)
 
     def require_several(self, classes: ShareClasses, rows: Ids) -> None:
-        """Check that no share belongs to a single word only, because its ε would then identify the
-        word.
+        """Raise if a budget share belongs to a single word only, because its ε would then identify
+        the word.
 
         Args:
             rows: rows of the words that can be perturbed.

@@ -1,5 +1,5 @@
-"""A privacy record as a few lines for people, followed by the figures that are private to the
-operator.
+"""Privacy statement: a privacy record as a few lines for people, followed by figures that only the
+operator may see.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ PRIVATE = "private to the operator, as secret as the source:"
 def statement(
     record: PrivacyRecord, operator: OperatorReport | None = None, files: Sequence[str] = ()
 ) -> list[str]:
-    """Return the lines of a statement: expected recovery, actions and guarantee, followed by the
-    costs and the comparisons of source and output, which are marked as private.
+    """Return the lines of the privacy statement: expected recovery, actions and guarantee,
+    followed by the costs and the comparisons of source and output, which are marked as private.
 
     Args:
         files: lines about the output files.
@@ -35,8 +35,8 @@ def statement(
 
 
 def statement_for_recipients(record: PrivacyRecord, name: str) -> str:
-    """Write a page of plain sentences for the recipients of an output. It uses the privacy record
-    only, so the whole page may be published.
+    """Write the privacy statement for an output's recipients, a page of plain sentences. It uses
+    only the privacy record, so the whole page may be published.
 
     Args:
         name: the name of the output.
@@ -52,13 +52,13 @@ def _wrapped(line: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """Return a text with a capital at the beginning and a full stop at the end."""
+    """Return the text with a capital first letter and a final full stop."""
     return text[:1].upper() + text[1:].rstrip(".") + "."
 
 
 def lines_of(room: str, template: str, **values: Any) -> list[str]:
-    """Render a template of the package ``lexveil.ROOM``, where ROOM is ``room``, and return its
-    lines.
+    """Render a text template of the package ``lexveil.ROOM``, where ROOM is ``room``, and return
+    its lines.
     """
     text: str = _environment(room).get_template(template).render(values)
     return text.splitlines()

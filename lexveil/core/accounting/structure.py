@@ -1,10 +1,10 @@
-"""Sensitivity of the disclosed structure: how often replacing one word changes it, measured on
-public texts.
+"""Sensitivity of the disclosed text structure: how often replacing one word changes it, measured
+on public texts.
 
-The guarantee compares texts with the same number of tokens, the same fate of each token and the
-same ε_i. If the text itself determines how it is cut, as in S2 to S4, one other word may change all
-three, and between such texts nothing is claimed. The frequency of such changes depends on
-collocations, vocabulary and policy, and not on a private text.
+The guarantee compares texts with the same number of tokens, the same fate of each token (whether it
+is perturbed, kept or dropped) and the same ε_i. If the text itself determines how it is cut, as in
+S2 to S4, one other word may change all three, and between such texts no privacy is claimed. The
+frequency of such changes depends on collocations, vocabulary and policy, and not on a private text.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class StructureFigures(Result):
     Attributes:
         source: Description of the texts.
         number_changed: Share of the replacements that change the number of tokens.
-        pattern_changed: Share of the replacements that change the number of tokens, or the fate of
-            a token.
+        pattern_changed: Share of the replacements that change the number of tokens, or whether a
+            token is perturbed, kept or dropped.
         structure_changed: Share of the replacements that change the number, fates, epsilon or kept
-            words; nothing is claimed between texts that differ in these.
+            words; no privacy is claimed between texts that differ in these.
     """
 
     source: str
@@ -45,7 +45,9 @@ class StructureFigures(Result):
 
 
 class ReplacementShare(Result):
-    """Share of the replacements, with its 95 % interval over texts."""
+    """Share of the word replacements that have some effect, with its 95 % confidence interval over
+    texts.
+    """
 
     share: float
     low: float
@@ -53,16 +55,17 @@ class ReplacementShare(Result):
 
 
 class StructureChange(Result):
-    """Sensitivity of the structure to replacing one word, as shares of the replacements.
+    """Sensitivity of a text's structure to replacing one word, as shares of the replacements.
 
     Attributes:
         number: Share that changes the number of tokens.
         cuts: Share that changes the number of tokens, or the number of words in a token.
-        pattern: Share that changes the number of tokens, or the fate of a token.
+        pattern: Share that changes the number of tokens, or the fate of a token (perturbed, kept or
+            dropped).
         epsilon: Share that changes the divisor of the budget, and with it every ε_i. The divisor is
             the number of all words in S1 and S2, and of perturbed tokens in S3 and S4.
-        structure: Share that changes number, pattern, ε_i or kept words; nothing is claimed between
-            texts that differ in these.
+        structure: Share that changes number, pattern, ε_i or kept words; no privacy is claimed
+            between texts that differ in these.
     """
 
     number: ReplacementShare
@@ -73,7 +76,7 @@ class StructureChange(Result):
 
 
 class Replacements:
-    """Texts, and copies of them with one replaced word each.
+    """Sample of texts, with copies of them in which one word each is replaced.
 
     A word is a token of letters and digits. The word to replace is drawn uniformly from the words
     of a text. The other word is drawn by its frequency until it differs, and gets a capital if the
@@ -135,12 +138,13 @@ class Replacements:
 def measure(
     replacements: Replacements, lexicon: Lexicon, policy: Policy | None, strategy: str
 ) -> StructureChange:
-    """Tokenize texts and their copies with ``lexicon``, and compare their structure.
+    """Measure how often replacing one word changes the structure of a text: tokenize texts and
+    their copies with ``lexicon``, and compare.
 
     Args:
-        policy: policy that determines the fates. None compares the classes of tokens instead of
-            their fates, and counts every token that a policy can keep as kept, which is an upper
-            bound for every policy.
+        policy: policy that determines which tokens are perturbed, kept or dropped. None compares
+            the classes of tokens instead, and counts every token that a policy can keep as kept,
+            which is an upper bound for every policy.
         strategy: strategy that divides the budget.
 
     Raises:
@@ -177,8 +181,8 @@ def measure(
 def _compared(
     before: Encoded, after: Encoded, text_of: Ids, policy: Policy | None, strategy: str
 ) -> Flags:
-    """Return whether number, cuts, pattern, ε_i and kept words of each copy differ from those of
-    its text, shape (5, n_copies).
+    """Return, for each copy, whether its number of tokens, cuts, pattern of fates, ε_i and kept
+    words differ from those of its source text, shape (5, n_copies).
     """
     old = _fates(before, policy)
     new = _fates(after, policy)
@@ -208,8 +212,8 @@ def _compared(
 
 
 def _fates(encoded: Encoded, policy: Policy | None) -> Codes:
-    """Return the fate of each token. Without a policy, return the class of each token and whether
-    the token is unknown.
+    """Return the action on each token. Without a policy, return a code for the token's class and
+    whether the token is unknown.
     """
     known = encoded.rows >= 0
     return (
@@ -220,7 +224,7 @@ def _fates(encoded: Encoded, policy: Policy | None) -> Codes:
 
 
 def _may_be_kept(fates: Codes, policy: Policy | None) -> Flags:
-    """Return whether each token is kept, according to its fate. Without a policy, return whether
+    """Return whether each token is kept, given its action code. Without a policy, return whether
     some policy can keep tokens of its class.
     """
     may: Flags = fates != TokenClass.WORD.value if policy is None else fates == Action.KEPT.value
@@ -228,7 +232,7 @@ def _may_be_kept(fates: Codes, policy: Policy | None) -> Flags:
 
 
 def _divisors(encoded: Encoded, action: Codes, strategy: str) -> Floats:
-    """Return the divisor of each text's budget, (n_texts,)."""
+    """Return the number by which each text's budget is divided, (n_texts,)."""
     perturbed = action == Action.PERTURBED.value
     counted = perturbed | (encoded.kind != TokenClass.PUNCTUATION.value)
     n_perturbed, n_words = (

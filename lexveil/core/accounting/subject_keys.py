@@ -85,7 +85,9 @@ MAX_COMPARED = 2**18
 
 
 def subject_key(name: str) -> str:
-    """Return the key of a subject, given its name; ``""`` if the name has no visible character."""
+    """Return the ledger key of a data subject, given the subject's name; ``""`` if the name has no
+    visible character.
+    """
     if not name.isascii():
         name = unicodedata.normalize("NFKC", "".join(c for c in name if not is_unseen(c)))
     name = " ".join(name.split())
@@ -98,8 +100,8 @@ def subject_key(name: str) -> str:
 
 
 def _time_of_day(match: re.Match[str]) -> str:
-    """Return a date and time in one standard form; only the date if the time is midnight and no
-    time zone is given.
+    """Convert a matched date and time to one standard form; return only the date if the time is
+    midnight and no time zone is given.
     """
     day, minutes, seconds, fraction, zone = match.groups()
     fraction = (fraction or "").rstrip("0")
@@ -111,8 +113,9 @@ def _time_of_day(match: re.Match[str]) -> str:
 
 
 def keys_of_client(client: str, keys: Sequence[str]) -> list[str]:
-    """Return the keys of a client's subjects, for a service in which each client has separate keys.
-    Two clients never share a key, whether the key was made from a name or from texts.
+    """Return the ledger keys of one client's subjects, for a service in which each client has
+    separate keys. Two clients never share a key, whether the key was made from a name or from
+    texts.
 
     Args:
         client: the client's name, without a slash.
@@ -129,7 +132,7 @@ def is_unseen(character: str) -> bool:
 
 
 def text_keys(rows: Sequence[Sequence[str | None]]) -> list[str]:
-    """Return a key for each row, made from the row's texts.
+    """Return a ledger key for each row without a named subject, made from the row's texts.
 
     Args:
         rows: the texts of each row, one for each column, None for null; no text contains a NUL or
@@ -141,7 +144,9 @@ def text_keys(rows: Sequence[Sequence[str | None]]) -> list[str]:
 
 
 def keys_of_columns(columns: Sequence[pa.LargeStringArray]) -> list[str]:
-    """Return a key for each row, made from the row's texts, given each column as one array."""
+    """Return a ledger key for each row without a named subject, made from the row's texts, given
+    each text column as one array.
+    """
     import pyarrow.compute as pc
 
     if not columns:
@@ -159,7 +164,7 @@ def keys_of_columns(columns: Sequence[pa.LargeStringArray]) -> list[str]:
 
 
 def _normal_texts(texts: pa.LargeStringArray) -> pa.StringArray:
-    """Return the normal forms of each text's tokens, joined by spaces; null counts as a text
+    """Return the normal forms of each text's tokens, joined by spaces; null is treated as a text
     without tokens.
     """
     import pyarrow.compute as pc
@@ -179,8 +184,8 @@ def _normal_texts(texts: pa.LargeStringArray) -> pa.StringArray:
 
 
 def _bytes_of(array: pa.StringArray) -> tuple[memoryview, npt.NDArray[np.int32]]:
-    """Return the bytes of all texts, one after the other, and (n + 1,) the position of the first
-    byte of each text.
+    """Return the UTF-8 bytes of all texts, one after the other, and (n + 1,) the position of the
+    first byte of each text.
     """
     _, positions, content = array.buffers()
     offsets = np.frombuffer(positions, np.int32)[array.offset : array.offset + len(array) + 1]
@@ -188,8 +193,8 @@ def _bytes_of(array: pa.StringArray) -> tuple[memoryview, npt.NDArray[np.int32]]
 
 
 class NearCollisions:
-    """Counter of subjects whose keys differ only in capitals and punctuation: probably one person
-    with two budgets.
+    """Counter of data subjects whose keys differ only in capitals and punctuation: probably one
+    person with two budgets.
 
     The counter stores only hashes, under this process's hash key, and compares the first
     ``MAX_COMPARED`` subjects.
@@ -200,7 +205,7 @@ class NearCollisions:
         self._hashes: set[tuple[int, int]] = set()
 
     def add(self, keys: Sequence[str]) -> None:
-        """Add the keys of rows."""
+        """Add the subject keys of further rows."""
         if len(self._hashes) < MAX_COMPARED:
             self._hashes |= {(hash(_folded(key)), hash(key)) for key in keys}
 

@@ -1,4 +1,4 @@
-"""The vocabulary of a mechanism: the words that it accepts and returns."""
+"""Vocabulary of a mechanism: the words that it accepts as input and returns as output."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from lexveil.core.text.normal_forms import is_punctuation
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The W input and output words of a mechanism, as a subset of an embedding's rows.
+    """The W input and output words of a mechanism, as a subset of the rows of an embedding.
 
     Attributes:
         rows: (W,) row of the embedding, ascending.
-        number: (V,) number in W of each row of the embedding, -1 if it is not in W.
+        number: (V,) number of each embedding row among the W words; -1 if the row is not among
+            them.
         vectors: (W, p) float32.
     """
 
@@ -30,7 +31,7 @@ class Vocabulary:
 
     @cached_property
     def lengths(self) -> Floats:
-        """(W,) length of each vector."""
+        """(W,) Euclidean length of each word vector."""
         squares = (
             np.linalg.norm(part.astype(np.float64), axis=1)
             for part in np.array_split(self.vectors, self.PARTS)
@@ -38,7 +39,9 @@ class Vocabulary:
         return np.concatenate([*squares])
 
     def rows_of(self, numbers: WordNumbers | WrittenNumbers) -> ModelRows:
-        """Return the row of each of n word numbers; -1 if there is no word."""
+        """Return the embedding row of each of n word numbers; -1 for a number that stands for no
+        word.
+        """
         if not len(self.rows):
             return ModelRows(numbers)
         return ModelRows(np.where(numbers >= 0, self.rows[numbers], -1))
@@ -47,8 +50,8 @@ class Vocabulary:
 
     @classmethod
     def of(cls, tokens: Sequence[str], vectors: Vectors, policy: Policy) -> Vocabulary:
-        """Build the vocabulary from all tokens. Punctuation is left out if the policy does not
-        perturb it, so that no word becomes a comma.
+        """Build the mechanism's vocabulary from all tokens of an embedding. Punctuation is left
+        out if the policy does not perturb it, so that no word is replaced by a comma.
         """
         keep = np.ones(len(tokens), dtype=bool)
         if policy.punctuation != "perturb":

@@ -107,7 +107,7 @@ COLUMNS = ("count", *(measure.column for measure in MEASURES))
 
 
 def rendered(query: str) -> str:
-    """Insert the SQL expressions of the measures into a query of sql/collocations/.
+    """Insert the SQL expressions of the association measures into a query of sql/collocations/.
 
     Args:
         query: one SELECT with any of these placeholders. ``{bigram_measures}``,

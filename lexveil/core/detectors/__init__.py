@@ -1,3 +1,3 @@
-"""Detectors, which find names, numbers and the like in texts. No privacy claim relies on their
-findings.
+"""Detectors, which find names, numbers and other sensitive spans in texts. No privacy claim relies
+on what they find.
 """

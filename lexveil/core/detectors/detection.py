@@ -1,4 +1,6 @@
-"""Detection: the detectors of a run, and the action for each type that they find."""
+"""Settings of detection: which detectors a run uses, and the action for each type of entity that
+they find.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,16 @@ ANY = ""  # key of the pseudonyms for every type without a list of its own
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Detection:
-    """Settings of detection: the detectors, and the action on tokens of each type that the
-    detectors find.
+    """Settings of detection: the detectors of a run, and the action on the tokens of each entity
+    type.
 
     Attributes:
         actions: name of the action by type; ``DEFAULT_FOUND`` applies to all other types.
-        detector: detector besides lists and columns; None if there is no such detector. It must
-            find the same spans in the same texts in every process.
+        detector: detector besides the user's word lists and given spans; None if there is no such
+            detector. It must find the same spans in the same texts in every process.
         protect: words and phrases that are always detected.
         allow: words and phrases that no detector may claim.
-        has_spans: whether spans come with the texts.
+        has_spans: whether the user supplies spans with the texts.
         pseudonyms: by type, the public names from which pseudonyms are drawn; the names under
             ``ANY`` serve all other types.
     """
@@ -41,7 +43,7 @@ class Detection:
     pseudonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Check that the lists, actions and pseudonyms agree, and that the detector can run.
+        """Raise unless the lists, actions and pseudonyms agree, and the detector can run.
 
         Raises:
             RequestError: if an entry is on both lists, or a type has no names to draw pseudonyms
@@ -66,18 +68,20 @@ class Detection:
             self.detector.check()
 
     def without_lists(self) -> Detection | None:
-        """Return these settings without the operator's lists; None if nothing remains to detect."""
+        """Return the detection settings without the operator's lists; None if no detector
+        remains.
+        """
         if self.detector is None and not self.has_spans:
             return None
         return replace(self, protect=None, allow=None)
 
     def names_for(self, name: str) -> tuple[str, ...]:
-        """Return the public names from which the pseudonyms of a type are drawn."""
+        """Return the public names from which the pseudonyms for an entity type are drawn."""
         return self.pseudonyms.get(name) or self.pseudonyms.get(ANY, ())
 
     def codes(self, types: Sequence[str]) -> Codes:
-        """Return (n_types,) the ``Action`` on detected tokens of each type. PERTURBED means that
-        tokens of the type are treated like any other token.
+        """Return (n_types,) the ``Action`` on detected tokens of each entity type. PERTURBED means
+        that tokens of the type are treated like any other token.
         """
         return np.array(
             [FOUND_ACTIONS[self.actions.get(name, DEFAULT_FOUND)] for name in types], dtype=np.int8
@@ -85,13 +89,14 @@ class Detection:
 
     @property
     def sources(self) -> list[str]:
-        """Names of the sources of spans, as records show them."""
+        """Names of the detectors and other sources of spans, as privacy records show them."""
         sources = [] if self.detector is None else [self.detector.name]
         sources += [] if self.protect is None else ["a list of the operator"]
         return [*sources, *(["spans that came with the texts"] if self.has_spans else [])]
 
     def claim(self, texts: Sequence[str], given_spans: Sequence[tuple[int, Span]] = ()) -> Claim:
-        """Return a function that computes which words of these texts the detectors claim.
+        """Return a function that computes which words of some texts the detectors claim as
+        entities.
 
         Args:
             given_spans: spans that came with the texts, each with the number of its text.

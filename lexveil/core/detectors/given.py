@@ -1,5 +1,5 @@
-"""Given spans: spans that the user supplies with the texts, in a column or as a value for each
-text.
+"""Given spans: sensitive spans that the user supplies with the texts, in a column or as a value
+for each text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ _KEYS = {"start", "end", "type", "column", "score"}
 
 
 class GivenSpan(NamedTuple):
-    """A given span in one text of a document; ``column`` is the number of the text column."""
+    """Span supplied by the user in one text of a document; ``column`` is the number of the text
+    column.
+    """
 
     column: int
     span: Span
@@ -28,8 +30,8 @@ GivenSpans = Sequence[GivenSpan]  # the spans of one document
 
 
 def type_name(text: object) -> str | None:
-    """Return the name of a type in capitals; None if ``text`` is not a valid name. Types are
-    published, so they must be names, not texts.
+    """Return the name of an entity type in capitals; None if ``text`` is not a valid name. Type
+    names are published, so they must be names and not arbitrary texts.
     """
     name = text.strip().upper() if isinstance(text, str) else ""
     return name if _TYPE.fullmatch(name) else None
@@ -38,7 +40,7 @@ def type_name(text: object) -> str | None:
 def given_spans(
     value: Any, texts: Sequence[str | None], columns: Sequence[str], where: str
 ) -> GivenSpans:
-    """Read the given spans of a document.
+    """Parse the spans that the user supplies for a document.
 
     Args:
         value: a list of objects with start, end and type, or that list as JSON; null, '' and []

@@ -26,8 +26,8 @@ Phrase = tuple[str, ...]
 def entries(
     lines: Iterable[str], where: str, first_type: str = LISTED
 ) -> Iterator[tuple[str, str]]:
-    """Yield the entries of a list with their types. A list has one entry per line; the heading
-    [TYPE] above an entry gives its type.
+    """Yield the entries of a word list with their entity types. A list has one entry per line; the
+    heading [TYPE] above an entry gives its type.
 
     Args:
         where: location of the list, for messages, which do not quote the list.
@@ -58,15 +58,15 @@ def entries(
 
 @dataclass(frozen=True, repr=False)
 class Phrases:
-    """Words and phrases in normal form, each with its type. Differences in capitals and white space
-    are ignored.
+    """Words and phrases in normal form, each with its entity type. Differences in capitals and
+    white space are ignored.
     """
 
     types: Mapping[Phrase, str]
 
     @classmethod
     def of(cls, lines: Iterable[str], where: str) -> Phrases:
-        """Read a list of words and phrases.
+        """Parse a list of words and phrases.
 
         Raises:
             RequestError: if the list has no entry, or an entry has two types.
@@ -86,7 +86,7 @@ class Phrases:
 
     @cached_property
     def _first_words(self) -> dict[int, frozenset[str]]:
-        """The first words of all phrases, grouped by the number of words of the phrase."""
+        """First words of all phrases, grouped by the number of words of the phrase."""
         sizes = sorted({len(phrase) for phrase in self.types})
         return {
             size: frozenset(phrase[0] for phrase in self.types if len(phrase) == size)
@@ -94,8 +94,8 @@ class Phrases:
         }
 
     def matches(self, words: Words, *, in_parts: bool = False) -> Iterator[tuple[int, int, str]]:
-        """Yield the occurrences of phrases among words: the first word, the word after the last,
-        the type.
+        """Yield the occurrences of phrases in a sequence of words: the first word, the word after
+        the last, and the entity type.
 
         A word also matches with 's at its end.
 
@@ -126,7 +126,7 @@ class Phrases:
             yield int(words.text_of[first]), Span(start, end, kind)
 
     def covered(self, words: Words) -> Flags:
-        """Return (m,) whether each word is part of a phrase."""
+        """Return (m,) whether each word is part of a listed phrase."""
         covered = np.zeros(len(words.word), dtype=bool)
         for first, last, _ in self.matches(words):
             covered[first:last] = True
@@ -140,8 +140,9 @@ def _variants(form: str, in_parts: bool) -> tuple[str, ...]:
 
 
 def _phrases(window: list[tuple[str, ...]]) -> Iterator[Phrase]:
-    """Yield the phrases that the words of a window can form. In a window of several words, only the
-    first and the last may be parts of hyphenated words.
+    """Yield the phrases that the words of a window can form; each word is given with its
+    alternative forms. In a window of several words, only the first and the last may be parts of
+    hyphenated words.
     """
     if len(window) == 1:
         yield from ((form,) for form in window[0])

@@ -21,7 +21,7 @@ INSTALL = "`pip install 'lexveil[presidio]'` installs it"
 
 @dataclass(frozen=True, slots=True)
 class Presidio:
-    """Settings of Presidio's recognizers. Each process builds its own recognizers on first use.
+    """Settings of the Presidio detector. Each process builds its own recognizers on first use.
 
     Attributes:
         language: code of the language of the texts.
@@ -43,7 +43,7 @@ class Presidio:
 
     @property
     def name(self) -> str:
-        """Name of the detector in records, with its version."""
+        """Name of the detector in privacy records, with its version."""
         import importlib.metadata
 
         patterns = (
@@ -52,7 +52,7 @@ class Presidio:
         return f"presidio-analyzer {importlib.metadata.version('presidio-analyzer')} ({patterns})"
 
     def check(self) -> None:
-        """Check that Presidio can run with these settings.
+        """Raise unless Presidio can run with these settings.
 
         Raises:
             RequestError: if Presidio is not installed, or lacks the model, the language or an
@@ -67,7 +67,7 @@ class Presidio:
             )
 
     def find(self, texts: Sequence[str]) -> Iterator[list[Span]]:
-        """Yield the spans that Presidio finds in each text."""
+        """Yield the entity spans that Presidio finds in each text."""
         engine = _engine(self)
         entities = list(self.entities) or None
         for text in texts:
@@ -78,15 +78,15 @@ class Presidio:
 
 
 def _last(model: str) -> str:
-    """Return the name of a model without its folder, which must not appear in records
-    or messages.
+    """Return the name of a spaCy model without its folder, which must not appear in records or
+    messages.
     """
     return Path(model).name
 
 
 @cache
 def _engine(settings: Presidio) -> Any:
-    """Return the analyzer of this process, built once per settings.
+    """Return this process's Presidio analyzer for the settings; it is built once per settings.
 
     Raises:
         RequestError: as ``Presidio.check``.

@@ -1,1 +1,3 @@
-"""Embeddings of words and collocations: training, exact search, word orders, evaluation."""
+"""Embeddings of words and collocations: training, exact nearest-neighbour search, word orders and
+evaluation.
+"""

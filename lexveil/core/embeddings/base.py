@@ -1,5 +1,5 @@
-"""Base model of a training: it gives the initial vectors of the tokens that it knows, and adds
-tokens that the corpus lacks.
+"""Base model of a training: pretrained vectors that initialize the training and supply the tokens
+that the corpus lacks.
 
 A token that both the corpus and the base know begins with the base's vector. A collocation that
 only the corpus has begins with the mean of its words' vectors
@@ -22,7 +22,7 @@ from lexveil.core.embeddings.word_space import WordSpace
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """Base model for the training of one segmentation.
+    """Base model for a training: pretrained word vectors that initialize it.
 
     Attributes:
         space: the base's tokens of that segmentation.
@@ -36,7 +36,7 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Initial vectors of a corpus's n tokens.
+    """Initial vectors of the n tokens of a corpus.
 
     Attributes:
         vectors: (n, p) float32.
@@ -50,12 +50,13 @@ class Start:
 
     @property
     def is_random(self) -> Flags:
-        """(n,) whether a vector was drawn at random."""
+        """(n,) whether a token's initial vector was drawn at random."""
         return ~(self.is_known | self.is_composed)
 
 
 def start(tokens: Sequence[str], drawn: Vectors, base: Base) -> Start:
-    """Return the initial vectors of the tokens of a corpus.
+    """Return the initial vectors of a corpus's tokens: from the base model, from their words, or
+    random.
 
     Args:
         tokens: the corpus's n tokens.
@@ -89,8 +90,8 @@ def start(tokens: Sequence[str], drawn: Vectors, base: Base) -> Start:
 
 
 def joined(own: WordSpace, base: WordSpace) -> tuple[WordSpace, Rows]:
-    """Merge two spaces, and sort the tokens by falling count. A token of both spaces gets the
-    vector of ``own`` and the sum of the counts.
+    """Merge two word spaces, and sort the tokens by falling count. A token that both spaces
+    contain gets the vector of ``own`` and the sum of the two counts.
 
     Tokens of equal count keep their order; the tokens of ``own`` come first.
 
@@ -113,8 +114,8 @@ def joined(own: WordSpace, base: WordSpace) -> tuple[WordSpace, Rows]:
 
 
 def of_joined(figures: Floats, rows: Rows) -> Floats:
-    """Reorder figures of ``own``'s n tokens into the token order of ``joined``, (V,); NaN for a
-    token that ``own`` lacks.
+    """Reorder values for the n tokens of ``own`` into the token order of ``joined``, (V,); the
+    value is NaN for a token that ``own`` lacks.
     """
     return (
         np.where(rows >= 0, figures[rows], np.nan) if len(figures) else np.full(len(rows), np.nan)

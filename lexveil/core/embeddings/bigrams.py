@@ -1,4 +1,4 @@
-"""Bigram counts of an embedding's tokens in public text: how often one token directly follows
+"""Counts of adjacent tokens in public text: how often one token of an embedding directly follows
 another.
 """
 
@@ -14,7 +14,7 @@ from lexveil.base.types import Ids
 
 
 class Bigrams(NamedTuple):
-    """Counts of adjacent tokens, by the rows of V tokens (CSR).
+    """Counts of adjacent token pairs among V tokens, as a sparse matrix in CSR form.
 
     Attributes:
         starts: (V + 1,) int64, the position of each token's first entry in ``ids`` and ``counts``,
@@ -29,8 +29,8 @@ class Bigrams(NamedTuple):
 
     @classmethod
     def of(cls, first: Ids, second: Ids, counts: Ids, n: int) -> Self:
-        """Build the counts from (E,) pairs of n tokens in any order; the counts of equal pairs are
-        added up.
+        """Build the bigram counts from (E,) pairs of n tokens in any order; counts of equal pairs
+        are added up.
         """
         pairs = first.astype(np.int64) * n + second
         if not (pairs[1:] > pairs[:-1]).all():
@@ -46,16 +46,16 @@ class Bigrams(NamedTuple):
 
     @property
     def first(self) -> Ids:
-        """(E,) the first token of each pair."""
+        """(E,) first token of each pair, by row."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
     def turned(self) -> Self:
-        """Return the reversed counts: how often one token directly precedes another."""
+        """Return the transposed counts: how often one token directly precedes another."""
         return self.of(self.ids, self.first, self.counts, len(self.starts) - 1)
 
     def draw(self, tokens: Ids, rng: np.random.Generator) -> Ids:
-        """Draw a following token for each of n tokens, with probability proportional to its count,
-        (n,); -1 for a token without followers.
+        """Draw one following token for each of n tokens, with probability proportional to its
+        count, (n,); -1 for a token that nothing follows.
         """
         sums = np.concatenate([[0], np.cumsum(self.counts)])
         start, stop = (sums[self.starts[tokens + end]] for end in (0, 1))
@@ -64,16 +64,16 @@ class Bigrams(NamedTuple):
         return np.where(stop > start, drawn_words, -1)
 
     def only(self, rows: Ids) -> Self:
-        """Return the counts among the tokens in ``rows`` only. The tokens are renumbered by their
-        position in ``rows``.
+        """Return the counts of pairs in which both tokens are in ``rows``. The tokens are
+        renumbered by their position in ``rows``.
         """
         number = np.full(len(self.starts) - 1, -1, dtype=np.int64)
         number[rows] = np.arange(len(rows))
         return self.renumbered(number, len(rows))
 
     def onto(self, number: Ids) -> Self:
-        """Renumber the second token of each pair by ``number`` (V,). Drop the pairs whose second
-        token gets the number -1.
+        """Return the counts with the second token of each pair renumbered by ``number`` (V,). A
+        pair whose second token gets the number -1 is dropped.
         """
         second = number[self.ids]
         is_word = second >= 0
@@ -82,8 +82,8 @@ class Bigrams(NamedTuple):
         )
 
     def renumbered(self, number: Ids, n: int) -> Self:
-        """Renumber both tokens of each pair by ``number`` (V,), which numbers n tokens. Drop pairs
-        with a token of number -1.
+        """Return the counts with both tokens of each pair renumbered by ``number`` (V,), for n new
+        tokens. A pair that contains a token of number -1 is dropped.
         """
         first = number[self.first]
         second = number[self.ids]
@@ -91,7 +91,7 @@ class Bigrams(NamedTuple):
         return self.of(first[is_word], second[is_word], self.counts[is_word], n)
 
     def of_words(self, tokens: Sequence[str], counts: Ids) -> Self:
-        """Return the counts for text that is cut into single words. A collocation then counts as
+        """Return the counts for the same text cut into single words. A collocation then counts as
         its words in sequence.
 
         Args:
@@ -126,7 +126,7 @@ class Bigrams(NamedTuple):
         return self.of(first[known], second[known], total[known], n)
 
     def with_counts(self, others: Self) -> Self:
-        """Return the sum of these counts and those of another corpus with the same tokens."""
+        """Return the sum of these counts and the counts of another corpus with the same tokens."""
         first, second, counts = (
             np.concatenate(both)
             for both in zip(
@@ -139,7 +139,7 @@ class Bigrams(NamedTuple):
 
 
 def _order(numbers: Ids) -> Ids:
-    """Return the stable sort order of non-negative numbers, (E,).
+    """Return the order (E,) that sorts non-negative numbers stably, as ``argsort`` does.
 
     Sorting numbers packed with their positions takes a tenth of the time of ``argsort``.
     """

@@ -1,4 +1,4 @@
-"""Vectors of untrained collocations: the mean of the vectors of their words.
+"""Vectors of collocations that were not trained: the mean of the vectors of their words.
 
 The rule is fixed and public. A composed vector depends only on the word vectors, never on a private
 text, so the guarantee of a mechanism also holds for a space with composed vectors. The price is a
@@ -20,7 +20,7 @@ from lexveil.base.types import Vectors
 
 
 def composed(tokens: Sequence[str], rows: Mapping[str, int], vectors: Vectors) -> Vectors:
-    """Return the arithmetic mean of the vectors of each token's words.
+    """Return a vector for each token: the arithmetic mean of its words' vectors.
 
     The words are added in float32 from left to right and the sum is divided by their number, so
     that every machine gives the same bytes.
@@ -47,5 +47,7 @@ def composed(tokens: Sequence[str], rows: Mapping[str, int], vectors: Vectors) -
 
 
 def composable(tokens: Iterable[str], rows: Mapping[str, int]) -> list[str]:
-    """Return the tokens whose words all have a vector, in the given order."""
+    """Return the tokens for which ``composed`` can compute a vector, because all of their words
+    have one; the order is kept.
+    """
     return [token for token in tokens if all(word in rows for word in token.split("_"))]

@@ -36,7 +36,7 @@ FARTHEST = 1e15  # greatest length for which a score fits into float32
 
 
 class ExactSearch:
-    """Nearest rows of a fixed set of vectors, by Euclidean distance.
+    """Exact search for the nearest rows of a fixed matrix of vectors, by Euclidean distance.
 
     The search maximizes <q, u> - |u|²/2, which orders the words u as the distance |q - u| does.
     Equally near rows are ordered by row number. Peak memory in addition to the vectors: about V/16
@@ -61,8 +61,8 @@ class ExactSearch:
         self._screen: Screen | None = None
 
     def fresh(self) -> ExactSearch:
-        """Return a copy without the query count and the 8-bit screen that earlier queries
-        caused.
+        """Return a copy in its initial state, without the query count and the 8-bit preselection
+        that earlier queries caused.
         """
         search = copy(self)
         search._asked = min(self._asked, 0)
@@ -105,8 +105,8 @@ class ExactSearch:
         return ids, np.sqrt(squares)
 
     def _nearest(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
-        """Return the k nearest rows of each query in a block, and the squares of their distances,
-        by the fastest method.
+        """Return the k nearest rows of each query in a block, and the squared distances, by the
+        fastest method that applies.
         """
         lengths = np.sqrt(np.einsum("np,np->n", queries, queries))
         far = ~(lengths + self._longest < FARTHEST)
@@ -124,8 +124,8 @@ class ExactSearch:
         return ids, squares
 
     def _scanned(self, queries: Queries, query: int, k: int) -> tuple[Rows, Distances]:
-        """Return the k nearest rows of one query, by computing the distance of every row in
-        float64.
+        """Return the k nearest rows of one query by scanning: the distance of every row is
+        computed in float64.
         """
         from lexveil.core.embeddings.kernels.search import measure_pairs
 
@@ -135,8 +135,8 @@ class ExactSearch:
         return order, squares[order]
 
     def _prepare(self, n: int) -> None:
-        """Round the words to 8 bits once the number of queries, including the next n, is large
-        enough to save more time than the rounding takes.
+        """Build the 8-bit copy of the words, once the number of queries, including the next n, is
+        large enough to save more time than the rounding takes.
         """
         if self._asked < 0 or self._screen is not None:
             return
@@ -189,8 +189,8 @@ class ExactSearch:
         return ids, squares
 
     def _slack(self, queries: Queries) -> Distances:
-        """Return a bound on twice the largest error of a score: in float32 (p + 8) rounding steps
-        of |q| |u| + |u|²/2, rounded up.
+        """Return an upper bound on twice the largest rounding error of a float32 score: (p + 8)
+        rounding steps of |q| |u| + |u|²/2, rounded up.
 
         The bound includes the float64 error of squared distances. This error dominates for queries
         that are more than about 10^8 times as long as a word vector.
@@ -203,8 +203,8 @@ class ExactSearch:
 
 
 def pair_distances(vectors: Vectors, left: Rows, right: Rows) -> Distances:
-    """Return Euclidean distances in float64 between rows ``left`` and ``right`` (n,) of the
-    vectors, shape (n,).
+    """Return the Euclidean distance, in float64, of each pair of rows ``left`` and ``right`` (n,)
+    of the vectors, shape (n,).
     """
     from lexveil.core.embeddings.kernels.search import measure_pairs
 
@@ -212,8 +212,8 @@ def pair_distances(vectors: Vectors, left: Rows, right: Rows) -> Distances:
 
 
 def pair_products(vectors: Vectors, left: Rows, right: Rows) -> Distances:
-    """Return inner products in float64 of rows ``left`` and ``right`` (n,) of the
-    vectors, shape (n,).
+    """Return the inner product, in float64, of each pair of rows ``left`` and ``right`` (n,) of
+    the vectors, shape (n,).
     """
     from lexveil.core.embeddings.kernels.search import multiply_pairs
 
@@ -221,8 +221,8 @@ def pair_products(vectors: Vectors, left: Rows, right: Rows) -> Distances:
 
 
 def distance_rows(vectors: Vectors, rows: Rows) -> Distances:
-    """Return Euclidean distances in float64 of n rows of the vectors to all V rows,
-    shape (n, V).
+    """Return the Euclidean distances, in float64, from n rows of the vectors to all V rows, shape
+    (n, V).
     """
     every = np.arange(len(vectors))
     table = np.empty((len(rows), len(vectors)))
@@ -234,8 +234,8 @@ def distance_rows(vectors: Vectors, rows: Rows) -> Distances:
 def approximate_neighbors(
     vectors: Vectors, k: int, seed: int
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """Return k near neighbours of every word by pynndescent, which may miss some of the nearest. It
-    serves large vocabularies only.
+    """Return k near neighbours of every word, found approximately by pynndescent, which may miss
+    some of the nearest. This function serves large vocabularies only.
 
     pynndescent runs one job, because its result depends on the number of jobs.
 

@@ -1,5 +1,5 @@
-"""Exact smallest and largest distance between two words of an embedding, which truncated Gumbel
-uses as Δ_min and Δ_max.
+"""Exact smallest and largest distance between two words of an embedding, which the truncated
+Gumbel mechanism uses as Δ_min and Δ_max.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ PROBES = 4  # words whose distances give the first estimate of the largest dista
 
 
 def smallest_distance(vectors: Vectors, nearest: Near | None = None) -> float:
-    """Return Δ_min over all pairs of different words, exactly; 0 if two words have the same vector.
-    V must be 2 or more.
+    """Return the exact smallest distance Δ_min over all pairs of different words; 0 if two words
+    have the same vector. V must be 2 or more.
 
     Args:
         nearest: (V,) the nearest other word of each word; None to compute it.
@@ -30,7 +30,8 @@ def smallest_distance(vectors: Vectors, nearest: Near | None = None) -> float:
 
 
 def largest_distance(vectors: Vectors) -> float:
-    """Return Δ_max over all pairs, up to the rounding of float64. V must be 1 or more.
+    """Return the largest distance Δ_max over all pairs of words, up to the rounding of float64. V
+    must be 1 or more.
 
     The distance of two words is at most the sum of their distances from the mean vector, so the
     distances of pairs near the mean need not be computed.

@@ -1,9 +1,9 @@
-"""Intrinsic quality of an embedding: neighbours, human similarity judgements, analogies, and how
-far training moved each vector.
+"""Intrinsic evaluation of an embedding: neighbours, human similarity judgements, analogies, and
+how far training moved each vector.
 
 ``train_embeddings`` writes the results to artifacts/metrics/embeddings/SEGMENTATION.json under
 "quality"; docs/reference/embeddings.md lists the keys. Similarity is always cosine, so the length
-of vectors does not affect the first three.
+of vectors does not affect neighbours, judgements and analogies.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ SLACK = 4
 
 
 def neighbour_samples(space: WordSpace) -> dict[str, dict[str, list[dict[str, object]]]]:
-    """Return the nearest tokens of sampled tokens, by number of words and frequency: three
-    frequent, three medium and three rare tokens for each number of words.
+    """Return the nearest neighbours of a sample of tokens: three frequent, three medium and three
+    rare tokens for each number of words in a token.
 
     Tokens without a letter are left out.
     """
@@ -59,7 +59,9 @@ def neighbour_samples(space: WordSpace) -> dict[str, dict[str, list[dict[str, ob
 
 
 def nearest(space: WordSpace, tokens: Sequence[str]) -> list[dict[str, object]]:
-    """Return the nearest tokens of each of ``tokens``; tokens that the space lacks are left out."""
+    """Return the nearest neighbours of each of ``tokens``; a token that the space lacks is left
+    out.
+    """
     unit = unit_vectors(space.vectors)
     row_of = {token: row for row, token in enumerate(space.tokens)}
     return [_neighbours(space, unit, row_of[token]) for token in tokens if token in row_of]
@@ -84,8 +86,8 @@ def _neighbours(space: WordSpace, unit: Vectors, row: int) -> dict[str, object]:
 
 
 def similarity(space: WordSpace, pairs: Sequence[tuple[str, str, float]]) -> dict[str, object]:
-    """Return the rank correlation (Spearman) of cosines with human judgements, over the pairs in
-    which both words are known.
+    """Compute the rank correlation (Spearman) between cosine similarities and human judgements,
+    over the pairs in which both words are known.
 
     Args:
         pairs: first word, second word, judgement; words in the tokenizer's normal form.
@@ -162,7 +164,7 @@ def _answered(questions: int, known: int, correct: int) -> dict[str, object]:
 
 
 def by_frequency(space: WordSpace, displacement: Floats | None) -> dict[str, object]:
-    """Return the lengths of vectors by frequency band, and the share of vectors that training
+    """Return the lengths of the vectors by frequency band, and the share of vectors that training
     hardly moved.
 
     Args:
@@ -171,9 +173,8 @@ def by_frequency(space: WordSpace, displacement: Floats | None) -> dict[str, obj
 
     Returns:
         hardly_moved: share of the vectors with a random start that moved less than ``HARDLY``; None
-            if there are none;
-        bands: the bands that contain a token, each with least_count, n_tokens, tokens_covered,
-            norm_q10, norm_median, norm_q90, norm_largest, hardly_moved.
+        if there are none; bands: the bands that contain a token, each with least_count, n_tokens,
+        tokens_covered, norm_q10, norm_median, norm_q90, norm_largest, hardly_moved.
     """
     norms = np.linalg.norm(space.vectors, axis=1)
     moved = np.full(len(norms), np.nan) if displacement is None else displacement

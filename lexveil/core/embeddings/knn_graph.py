@@ -1,10 +1,10 @@
-"""Exact nearest other words of every word. Float32 matrix products find candidates, and float64
-distances rank them.
+"""Graph of the exact nearest neighbours of every word. Float32 matrix products find candidates,
+and float64 distances rank them.
 
-Every list is cut where float32 rounding could have hidden a nearer word, so the remaining list is
-proven: its entries are the nearest words of a float64 scan, in order, with equally near words
-ordered by row. ``Scanner`` finds words beyond the proven lists. Results therefore do not depend on
-block sizes, threads or the processor's matrix kernels.
+Every list is cut where float32 rounding could have hidden a nearer word, so the entries of the
+remaining list are proven to be the nearest words of a float64 scan, in order, with equally near
+words ordered by row. ``Scanner`` finds words beyond the proven lists. Results therefore do not
+depend on block sizes, threads or the processor's matrix kernels.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SPARE = 8
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The nearest other words of n words out of V.
+    """Nearest-neighbour graph: the nearest other words of n words out of V.
 
     Attributes:
         ids: (n, k) int32 rows, nearest first; -1 in empty places.
@@ -58,8 +58,8 @@ class Scanner:
         self.rounding = (self.vectors.shape[1] + 16) * 2.0**-24
 
     def nearest(self, row: int, forbidden: npt.NDArray[np.bool_]) -> int:
-        """Return the word nearest to word ``row`` that is not forbidden; of equally near words, the
-        lowest row.
+        """Return the word nearest to word ``row`` that is not forbidden; of equally near words,
+        the one with the lowest row.
 
         Args:
             row: row of the query.
@@ -81,8 +81,8 @@ class Scanner:
 
 
 def exact_graph(scanner: Scanner, k: int, queries: Ids) -> Graph:
-    """Return the graph of the k nearest other words of each query. A query is a row number; k is
-    reduced to V - 1 if it is larger.
+    """Return the graph of the exact k nearest other words of each query. A query is the row number
+    of a word; k is reduced to V - 1 if it is larger.
     """
     vectors, n_words = scanner.vectors, len(scanner.vectors)
     k = min(k, n_words - 1)
@@ -119,8 +119,8 @@ def exact_graph(scanner: Scanner, k: int, queries: Ids) -> Graph:
 
 
 def nearest_others(vectors: Vectors, queries: Ids, k: int) -> tuple[Neighbors, Floats]:
-    """Return the k nearest other words of each query (a row number), and their distances: nearest
-    first, equally near words by row.
+    """Return the k nearest other words of each query, and their distances: nearest first, equally
+    near words by row. A query is the row number of a word.
 
     Returns:
         (n, k) int32 and (n, k) float64; k is reduced to V - 1 if it is larger.
@@ -141,7 +141,7 @@ def nearest_others(vectors: Vectors, queries: Ids, k: int) -> tuple[Neighbors, F
 
 @kernel()
 def squared_distances(vectors: Vectors, row: int, others: Ids) -> Floats:
-    """Return squared distances of one word to others, float64, summed in the order of
+    """Return the squared distances of one word to other words in float64, summed in the order of
     the dimensions.
     """
     out = np.empty(len(others))
@@ -151,8 +151,8 @@ def squared_distances(vectors: Vectors, row: int, others: Ids) -> Floats:
 
 @kernel()
 def _measure(vectors: Vectors, row: int, others: Ids | Neighbors, out: Floats) -> None:
-    """Write the squared distances into ``out``, four words at a time, so that the four sums run in
-    parallel.
+    """Write the squared distances of one word to other words into ``out``. Four words are
+    processed at a time, so that their sums run in parallel.
     """
     last = len(others) - 1
     for i in range(0, len(others), 4):
@@ -190,8 +190,8 @@ def _keep_best(
     top: Vectors,
     neighbors: Neighbors,
 ) -> None:
-    """Merge one block of products into each query's k best scores, which stay sorted,
-    best first.
+    """Merge one block of products into each query's k best scores, which stay sorted with the best
+    first.
     """
     k = top.shape[1]
     n_words = products.shape[1]
@@ -226,7 +226,7 @@ def _keep_best(
 
 @kernel()
 def _keep(score: np.float32, word: int, top: Vectors, neighbors: Neighbors) -> np.float32:
-    """Insert a word into the k best scores; return the new k-th best score."""
+    """Insert a word into a sorted list of the k best scores; return the new k-th best score."""
     at = len(top) - 1
     while at > 0 and top[at - 1] < score:
         top[at] = top[at - 1]
@@ -242,8 +242,8 @@ def _keep(score: np.float32, word: int, top: Vectors, neighbors: Neighbors) -> n
 def _rank(
     vectors: Vectors, queries: Ids, neighbors: Neighbors, cut: Floats
 ) -> tuple[Neighbors, Floats, Neighbors]:
-    """Sort each query's candidates by (squared distance, row), and count the proven candidates,
-    whose distance is below ``cut``.
+    """Sort each query's candidates by (squared distance, row), and count the candidates that are
+    proven to be the nearest, whose distance is below ``cut``.
     """
     k = neighbors.shape[1]
     ids = np.empty_like(neighbors)
@@ -282,8 +282,9 @@ def walk(
     filled: int,
     target: int,
 ) -> tuple[int, int]:
-    """Follow the graph until ``target`` words are placed, or until all proven neighbours of a word
-    are used. Return the last word and the number of placed words.
+    """Extend a word order along the nearest-neighbour graph until ``target`` words are placed, or
+    until all proven neighbours of a word are used. Return the last word and the number of placed
+    words.
     """
     while filled < target:
         following = -1

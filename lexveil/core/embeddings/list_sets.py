@@ -1,5 +1,5 @@
-"""List sets of 1-Diffractor: orders of the words that several models have in common, and the
-quality of these orders.
+"""List sets of the 1-Diffractor mechanisms: one-dimensional orders of the words that several
+embeddings have in common, and the quality of these orders.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Streams = Callable[[str, str], np.random.Generator]  # generator by model and us
 
 
 def shared_words(spaces: Sequence[WordSpace]) -> tuple[list[str], list[Rows]]:
-    """Return the W words that every space contains, in the order of the first space, and their rows
-    in each space, (W,) int64.
+    """Return the W words that every space contains, in the order of the first space, and their
+    rows in each space, (W,) int64.
     """
     numbers = [{token: row for row, token in enumerate(space.tokens)} for space in spaces]
     words = [token for token in spaces[0].tokens if all(token in number for number in numbers[1:])]
@@ -43,7 +43,8 @@ def list_sets(
     streams: Streams,
     on_start: Callable[[int], Callable[[int], None]],
 ) -> dict[str, ListSet]:
-    """Build the list sets of models, by name.
+    """Build the named list sets, each of which contains one-dimensional word orders from several
+    embeddings.
 
     The start of a list depends only on its model and its number. So a set with one list per model
     shares this list with a set that has two.
@@ -102,7 +103,9 @@ def list_sets(
 def _quality(
     model: str, vectors: Vectors, orders: Orders, streams: Streams
 ) -> list[dict[str, object]]:
-    """Measure how similar in meaning the words of each list are to the words around them."""
+    """Measure, for each word order of a model, how similar in meaning the words are to the words
+    around them.
+    """
     measured = np.arange(len(vectors))
     if len(vectors) > MEASURED:
         measured = np.sort(streams(model, "quality").choice(len(vectors), MEASURED, replace=False))

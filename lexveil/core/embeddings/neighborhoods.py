@@ -1,5 +1,5 @@
-"""Exact lists of the nearest words of every word, with their distances. They are built once per
-space, and all callers share them.
+"""Exact lists of the nearest words of every word, with their distances. The lists are built once
+per embedding and shared by all callers.
 
 A list depends only on the vectors. Candidates come from float32 matrix products, but every list
 equals the result of a float64 scan that adds squares in the order of the dimensions. So the lists
@@ -24,8 +24,8 @@ LISTED = 64
 
 @dataclass(frozen=True)
 class NearTable:
-    """Lists of near words for the first n words of a vocabulary, nearest first. The word itself
-    comes first; ties are ordered by number.
+    """Table of nearest-word lists for the first n words of a vocabulary. In each list the word
+    itself comes first, and then the other words by distance; ties are ordered by number.
 
     Attributes:
         ids: (n, K) int32.
@@ -42,8 +42,8 @@ class NearTable:
 
 
 class Neighborhoods:
-    """Lists of the K nearest words of all words of a vocabulary. They come from a table, or are
-    computed on request.
+    """Lists of the K nearest words of every word in a vocabulary. The lists come from a table, or
+    are computed on request.
 
     Attributes:
         vectors: (V, p) float32.
@@ -67,13 +67,14 @@ class Neighborhoods:
         self._n_own = 0
 
     def fresh(self) -> Neighborhoods:
-        """Return a copy without the lists that were computed on request, because they depend on the
-        words of earlier requests.
+        """Return a copy without the lists that were computed on request, because they reveal which
+        words were requested earlier.
         """
         return Neighborhoods(self.vectors, self.table)
 
     def tables(self, words: Ids) -> Iterator[tuple[Ids, NearTable, Ids]]:
-        """Yield the lists of n words, in at most two tables; missing lists are computed.
+        """Yield the nearest-word lists of n words, as rows of at most two tables; missing lists
+        are computed.
 
         Yields:
             The positions of some of the words, a table, and the rows of those words in it.
@@ -88,7 +89,7 @@ class Neighborhoods:
             yield chosen, own, place[words[chosen]]
 
     def lists(self, words: Ids) -> NearTable:
-        """Return the lists of n words as one new table."""
+        """Return the nearest-word lists of n words as one new table."""
         ids = np.empty((len(words), self.size), dtype=np.int32)
         distances = np.empty((len(words), self.size))
         for chosen, table, rows in self.tables(words):
@@ -97,8 +98,8 @@ class Neighborhoods:
         return NearTable(ids, distances)
 
     def _made(self, words: Ids) -> tuple[NearTable, Ids]:
-        """Compute the missing lists of ``words``; return the table of computed lists, and the row
-        of each word's list in it.
+        """Compute the missing nearest-word lists of ``words``. Return the table of computed lists,
+        and the row of each word's list in it.
         """
         if self._place is None:
             self._place = np.full(len(self.vectors), -1)
@@ -125,7 +126,7 @@ class Neighborhoods:
 
 
 def nearest_words(vectors: Vectors, words: Ids) -> NearTable:
-    """Compute the lists of near words for some words.
+    """Compute the nearest-word lists of some words.
 
     Args:
         vectors: (V, p) float32.

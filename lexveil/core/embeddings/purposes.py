@@ -1,10 +1,11 @@
-"""Metrics with a purpose: an embedding with an additional axis for each public scale of words.
+"""Purposes: additional axes of an embedding, each of which separates words by a public score, such
+as sentiment.
 
 A scale gives words a score from -1 to 1, as a lexicon of sentiment does. Its axis separates words
 of different scores, so that a word is more often replaced by a word with a score of the same sign.
 The metric stays public and is fixed before any text is read. So mechanisms, proofs, audits and
-adversaries apply unchanged, in the metric with these axes. The price is that a word on the scale
-has fewer likely replacements, so an adversary recovers more of these words.
+adversaries apply unchanged, in the metric with these axes. The cost is that a word on the scale has
+fewer likely replacements, so an adversary recovers more of these words.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ LEAST_SCORE = 0.3  # a predicted score that is nearer to 0 is chance
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """A public scale of words, and its weight.
+    """Purpose of a metric: a public scale of word scores, such as a sentiment lexicon, and its
+    weight.
 
     Attributes:
         weight: weight of the scale, from ``LIGHTEST`` to ``HEAVIEST``.
@@ -48,13 +50,13 @@ class Purpose:
 
     def __str__(self) -> str:
         """Return NAME=WEIGHT with all digits of the weight, so that different purposes have
-        different names.
+        different text forms.
         """
         return f"{self.name}={self.weight!r}".removesuffix(".0")
 
     def of(self, tokens: Sequence[str]) -> Floats:
-        """Return (V,) the score of each token: its own score, or for a collocation without a score
-        the mean of its words' scores; 0 for other words.
+        """Return (V,) the score of each token on the scale: its own score, or for a collocation
+        without a score the mean of its words' scores; 0 for tokens without any score.
         """
         scores = self.scores
         return np.array([_score(token, scores) for token in tokens], dtype=np.float64)
@@ -68,7 +70,7 @@ def _score(token: str, scores: Mapping[str, float]) -> float:
 
 
 def with_axes(space: WordSpace, purposes: Sequence[Purpose]) -> WordSpace:
-    """Return the space with an additional axis for each purpose: (V, p + n) float32.
+    """Return the word space with an additional axis for each purpose: (V, p + n) float32.
 
     The coordinate of a word on an axis is ``REACH`` · weight · score · l² / (median of l), rounded
     to multiples of ``STEP``, where l is the length of the word's vector. Rare words have short
@@ -85,7 +87,8 @@ def with_axes(space: WordSpace, purposes: Sequence[Purpose]) -> WordSpace:
 
 
 def spread(space: WordSpace, known: Mapping[str, float]) -> dict[str, float]:
-    """Predict the scores of more words from the known ones, by the positions of words in the space.
+    """Predict scores of further words from known scores, by the positions of the words in the
+    space.
 
     The prediction is a ridge regression (Hoerl & Kennard 1970) of the known scores, including those
     that are 0, on unit vectors. Known words keep their score. Predicted scores are moved towards 0

@@ -1,5 +1,5 @@
-"""Lengths of vectors by public rules. The lengths decide how close words lie, and so how well words
-hide each other.
+"""Scaling of vector lengths by public rules. The lengths decide how close words lie, and so how
+well words hide each other.
 
 A mechanism with the guarantee ε·d protects two words the better, the closer they are. Every map of
 the vocabulary into a space that depends only on public facts gives a metric (a pseudometric if it
@@ -27,17 +27,19 @@ SMOOTHING = 0.5
 
 
 def frequency_factors(counts: Counts, exponent: float = EXPONENT) -> Floats:
-    """Return (count / largest count)^exponent for each of V words, in (0, 1]; shape (V,)."""
+    """Return a factor for each of V words that grows with its frequency: (count / largest
+    count)^exponent, in (0, 1]; shape (V,).
+    """
     smoothed = counts + SMOOTHING
     factors: Floats = (smoothed / smoothed.max(initial=SMOOTHING)) ** exponent
     return factors.round(PLACES)
 
 
 def listed_factors(tokens: Sequence[str], factors: Mapping[str, float]) -> Floats:
-    """Return the factor of each of V tokens according to a public list; shape (V,).
+    """Return the length factor of each of V tokens according to a public list; shape (V,).
 
     A collocation without an entry gets the smallest factor of its listed words. Otherwise a listed
-    name would be less protected inside a collocation. Tokens without any entry get 1.
+    name would have weaker protection inside a collocation. Tokens without any entry get 1.
     """
     factor_of_token = np.ones(len(tokens))
     if factors:
@@ -52,8 +54,8 @@ def listed_factors(tokens: Sequence[str], factors: Mapping[str, float]) -> Float
 
 
 def kept_length(space: WordSpace, factors: Floats) -> float:
-    """Return the number by which ``factors`` (V,) must be multiplied so that the mean vector length
-    over all occurrences in the space stays the same.
+    """Return the number that normalizes ``factors`` (V,): multiplied by it, they leave the mean
+    vector length over all occurrences in the space unchanged.
 
     The number is 1 if there are no occurrences, or if all lengths are 0.
     """
@@ -64,7 +66,8 @@ def kept_length(space: WordSpace, factors: Floats) -> float:
 
 
 def scaled(space: WordSpace, rule: Rule, factors: Mapping[str, float] | None = None) -> WordSpace:
-    """Return the space with other lengths of its vectors; a vector of length 0 stays 0.
+    """Return the word space with its vectors scaled to other lengths; a vector of length 0 stays
+    0.
 
     Scaling changes distances, and with them the meaning of an epsilon, which is per unit of
     distance.

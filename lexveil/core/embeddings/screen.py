@@ -1,5 +1,5 @@
-"""Exact nearest neighbours by products of 8-bit numbers. The products preselect words, and float64
-distances decide.
+"""Exact nearest-neighbour search with preselection by 8-bit products: the products preselect
+words, and float64 distances decide.
 
 Each word and each query is rounded to whole multiples of its own step. The effect of rounding on a
 score is bounded (docs/proofs/screen.md), so that a word is discarded only if other words are
@@ -25,7 +25,8 @@ WIDEST = 2**16  # greatest number of coordinates that 32-bit sums can hold
 
 
 class Screen:
-    """Screen of an exact search: the words, rounded to 8 bits. It takes about V·p bytes.
+    """Preselection for exact nearest-neighbour search: the words, rounded to 8 bits. It takes
+    about V·p bytes.
 
     Args:
         vectors: (V, p) float32, V > 0, p up to ``WIDEST``, each shorter than ``LONGEST_DISTANCE``.
@@ -95,7 +96,7 @@ class Screen:
         )
 
     def nearest_k(self, queries: Floats, k: int) -> tuple[Rows, Floats, npt.NDArray[np.bool_]]:
-        """Return the k nearest rows of each query, with the squares of their distances.
+        """Return the k nearest rows of each query, with the squared distances.
 
         Args:
             queries: (n, p) float64, finite and contiguous; about a thousand, so that they stay in
@@ -127,7 +128,7 @@ class Screen:
         return ids, squares, candidates.counts >= 0
 
     def packed(self, queries: Floats) -> kernels.PackedQueries:
-        """Round n queries to 8 bits."""
+        """Round n query vectors to 8 bits."""
         n = len(queries)
         tiles = -(-len(queries) // QUERIES)
         packed = kernels.PackedQueries(

@@ -1,4 +1,4 @@
-"""Vectors of sentences and texts: weighted means of the vectors of their words and collocations.
+"""Sentence and text vectors: weighted means of the vectors of words and collocations.
 
 A unit is a sentence or a whole text. Its vector is the sum of the vectors of its known tokens, each
 times the weight a / (a + frequency) with a = 10^-3, minus the component of this sum along one
@@ -28,7 +28,8 @@ NOTHING = 1e-9  # relative length of a sum below which only rounding errors rema
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The tokens of n units, one unit after the other.
+    """Token sequences of n units, stored one after the other. A unit is a sentence or a whole
+    text.
 
     Attributes:
         rows: (m,) row of each token in the embedding; -1 for a token that is not in it.
@@ -43,7 +44,7 @@ class Units:
 
     @classmethod
     def of(cls, rows: Ids, unit_of: Ids, n_units: int) -> Self:
-        """Build units from their tokens.
+        """Build units from the flat sequence of their tokens.
 
         Args:
             rows: the row of each token in the embedding.
@@ -54,7 +55,7 @@ class Units:
         return cls(rows, starts)
 
     def known(self) -> Units:
-        """Return the units without the tokens that are not in the embedding."""
+        """Return the units without the tokens that the embedding lacks."""
         is_known = self.rows >= 0
         before = np.concatenate([[0], np.cumsum(is_known)])
         return Units(self.rows[is_known], before[self.starts])
@@ -62,7 +63,7 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class CutTexts:
-    """Texts that are known by their tokens and by the ends of their sentences.
+    """Tokens of texts, divided both into whole texts and into sentences.
 
     Attributes:
         texts: each text one unit.
@@ -76,11 +77,12 @@ class CutTexts:
         return len(self.texts)
 
     def draws(self, per_text: int | None) -> tuple[Units, Ids, Ids]:
-        """Return the units that have a vector, and for each draw its text and its unit.
+        """Select the units that have a vector; return them, and for each draw of a replacement its
+        text and its unit.
 
         Args:
-            per_text: draws for a text, which is a unit then; None makes each sentence a unit, with
-                one draw.
+            per_text: number of draws for a text, in which case each text is one unit; None makes
+                each sentence a unit with one draw.
         """
         if per_text is not None:
             of = np.repeat(np.arange(len(self.texts)), per_text)
@@ -92,11 +94,12 @@ class CutTexts:
 
 @dataclass(frozen=True, slots=True)
 class SentenceAxis:
-    """One coordinate for a purpose: weight · tanh(mean score of the tokens / deviation).
+    """Additional coordinate of sentence vectors for one purpose (a public scale of word scores):
+    weight · tanh(mean score of the tokens / deviation).
 
     Attributes:
         scores: (V,) the scores of the tokens of the embedding.
-        deviation: the standard deviation of the mean scores of the sentences of a bank.
+        deviation: the standard deviation of the mean scores of the sentences of the sentence bank.
     """
 
     weight: float
@@ -106,7 +109,7 @@ class SentenceAxis:
 
 @dataclass(frozen=True, slots=True)
 class SentenceSpace:
-    """The map from the tokens of a unit to the vector of the unit.
+    """Map from the tokens of a unit (a sentence or a text) to the unit's vector.
 
     Attributes:
         vectors: (V, p) the vectors of the tokens.
@@ -122,8 +125,8 @@ class SentenceSpace:
 
     @classmethod
     def fitted(cls, space: WordSpace, bank: Units) -> Self:
-        """Return the space for a bank. The removed direction is the first principal component of
-        the sentences of the bank.
+        """Fit the sentence space to a public sentence bank. The removed direction is the first
+        principal component of the bank's sentences.
         """
         weights = token_weights(space.counts)
         plain = cls(np.asarray(space.vectors), weights, np.zeros(space.vectors.shape[1]))
@@ -131,23 +134,24 @@ class SentenceSpace:
 
     @property
     def dimensions(self) -> int:
-        """The number of coordinates of a unit's vector."""
+        """Number of coordinates of a unit's vector."""
         return int(self.vectors.shape[1]) + len(self.axes)
 
     @property
     def diameter(self) -> float:
-        """D, an upper bound on the distance of two units."""
+        """Upper bound D on the distance between two units."""
         return float(2 * np.sqrt(1 + sum(axis.weight**2 for axis in self.axes)))
 
     @property
     def radius(self) -> float:
-        """Upper bound on the length of the vector of a unit."""
+        """Upper bound on the length of a unit's vector."""
         return self.diameter / 2
 
     def with_purposes(
         self, tokens: Sequence[str], purposes: Sequence[Purpose], bank: Units
     ) -> SentenceSpace:
-        """Return the space with an axis for each purpose.
+        """Return the sentence space with an additional coordinate for each purpose (a public scale
+        of word scores).
 
         Raises:
             ValueError: naming a purpose that does not distinguish any sentences of the bank.
@@ -162,8 +166,8 @@ class SentenceSpace:
         return replace(self, axes=tuple(axes))
 
     def embed(self, units: Units) -> Vectors:
-        """Return the vectors of n units, (n, p + number of axes) float32; zeros for a unit without
-        known tokens.
+        """Return the vectors of n units, (n, p + number of axes) float32; the vector of a unit
+        without known tokens is zero.
         """
         known = units.known()
         vectors = np.zeros((len(units), self.dimensions), dtype=np.float32)
@@ -184,7 +188,7 @@ class SentenceSpace:
         return vectors
 
     def mean_scores(self, units: Units, scores: Floats) -> Floats:
-        """Return (n,) the mean score of the known tokens of each unit, weighted by the tokens'
+        """Return (n,) the weighted mean score of each unit's known tokens, with the tokens'
         weights; 0 for a unit without known tokens.
         """
         known = units.known()
@@ -194,8 +198,8 @@ class SentenceSpace:
         return np.divide(total, weight, out=np.zeros(len(total)), where=weight > 0)
 
     def _sums(self, known: Units, start: int, stop: int) -> Floats:
-        """Return (stop - start, p) the sum of the token vectors of each unit in a range, each
-        vector times the weight of its token.
+        """Return (stop - start, p) the weighted sum of the token vectors of each unit in a
+        range.
         """
         first = known.starts[start]
         last = known.starts[stop]
@@ -205,14 +209,17 @@ class SentenceSpace:
 
 
 def token_weights(counts: Counts) -> Floats:
-    """Return (V,) weights a / (a + frequency) of tokens, computed from the counts of the tokens."""
+    """Return (V,) the weight a / (a + frequency) of each token, computed from the tokens'
+    counts.
+    """
     weights: Floats = SMOOTHING / (SMOOTHING + counts / max(int(counts.sum()), 1))
     return weights
 
 
 def principal_component(space: SentenceSpace, bank: Units) -> Floats:
-    """Return (p,) the direction in which the mean vectors of the bank's sentences have the largest
-    sum of squares, without centring. Its largest coordinate is positive.
+    """Return (p,) the first principal component of the sentence bank: the direction in which the
+    mean vectors of its sentences have the largest sum of squares, without centring. Its largest
+    coordinate is positive.
     """
     known = bank.known()
     p = space.vectors.shape[1]
@@ -227,7 +234,7 @@ def principal_component(space: SentenceSpace, bank: Units) -> Floats:
 
 
 def _sum_units(values: Floats, starts: Ids) -> Floats:
-    """Return the sum of the values of each unit; 0 for a unit without values."""
+    """Return the sum of the values in each unit; 0 for a unit without values."""
     sums = np.zeros((len(starts) - 1, *values.shape[1:]))
     is_there = np.diff(starts) > 0
     if is_there.any():
@@ -241,7 +248,7 @@ def _lengths(vectors: Floats) -> Floats:
 
 
 def _blocks(starts: Ids) -> list[tuple[int, int]]:
-    """Return ranges of units with about ``TOKENS_AT_A_TIME`` tokens each."""
+    """Divide the units into ranges with about ``TOKENS_AT_A_TIME`` tokens each."""
     blocks = []
     start = 0
     n_units = len(starts) - 1

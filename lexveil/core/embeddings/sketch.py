@@ -1,5 +1,5 @@
-"""Bounds on distances with little memory: a few coordinates of every word, and the norm of all
-other coordinates.
+"""Sketch of an embedding: bounds on distances with little memory, from a few coordinates of every
+word and the norm of all other coordinates.
 
 The bounds only speed up decisions and never contradict the distance, so they may differ in their
 last digits from one processor to another.
@@ -21,7 +21,8 @@ WORDS_AT_A_TIME = 4096  # words projected per block
 
 
 class Sketch:
-    """Sketch of all words by a few coordinates, with bounds on the distances between them.
+    """Sketch of all words: a few coordinates of each vector, from which bounds on the distances
+    between words are computed.
 
     The sketch of a word consists of its coordinates along the directions in which the words differ
     most, and the norm of the remaining vector. Each bound on the distance of two words combines the

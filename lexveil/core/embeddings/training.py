@@ -1,5 +1,5 @@
-"""Word2Vec by gensim (Mikolov et al. 2013), one space for words and collocations (CLMLDP section
-4.2).
+"""Word2Vec training by gensim (Mikolov et al. 2013), in one space for words and collocations
+(CLMLDP section 4.2).
 
 A training can resume after any of its epochs and ends with the same bytes as an uninterrupted
 training. Besides the two matrices, gensim carries only the state of one generator from one epoch to
@@ -38,7 +38,8 @@ ROWS_AT_A_TIME = 4096  # rows of the initial vectors drawn per block
 
 @dataclass(frozen=True, slots=True)
 class TrainingState:
-    """State of a training after an epoch: everything on which later epochs depend.
+    """State of a training after an epoch, from which the training can resume: everything on which
+    later epochs depend.
 
     Attributes:
         epoch: number of finished epochs.
@@ -60,8 +61,8 @@ class TrainingState:
 
 @dataclass(frozen=True, slots=True)
 class Word2VecSettings:
-    """Settings with gensim's meaning. Together with the corpus they determine the bytes of a
-    training.
+    """Word2Vec settings with gensim's meaning. Together with the corpus they determine the bytes
+    of the trained vectors.
 
     Attributes:
         dimensions: p.
@@ -83,8 +84,8 @@ class Word2VecSettings:
     subsample: float = 1e-3
 
     def model(self, kind: type[Any]) -> Any:
-        """Return an untrained model of the class ``kind``, which is gensim's Word2Vec or derived
-        from it.
+        """Return an untrained gensim model with these settings. The model has the class ``kind``,
+        which is gensim's Word2Vec or derived from it.
         """
         return kind(
             vector_size=self.dimensions,
@@ -102,8 +103,8 @@ class Word2VecSettings:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Sample of n examples on which the loss is measured: input words, the word to be predicted
-    from them, and noise words.
+    """Sample of n training examples on which the loss is measured: input words, the word to be
+    predicted from them, and noise words.
 
     Attributes:
         inputs: (n, m) ids, -1 for padding: one context word in skip-gram, all of them in CBOW,
@@ -118,8 +119,8 @@ class Probe:
     noise: Ids
 
     def loss(self, vectors: Vectors, output_vectors: Vectors) -> float | None:
-        """Return the mean of -log σ(h·u_target) - Σ log σ(-h·u_noise) in nats, where h is the mean
-        of the inputs' vectors.
+        """Return the mean negative-sampling loss -log σ(h·u_target) - Σ log σ(-h·u_noise) in nats,
+        where h is the mean of the input words' vectors.
 
         Before training, all output vectors are 0 and the loss is (1 + negative)·ln 2. The loss is
         None if there is no example.
@@ -152,7 +153,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """Result of a training.
+    """Result of a Word2Vec training.
 
     Attributes:
         space: the embedding, V tokens.
@@ -201,7 +202,7 @@ def train_word2vec(
     on_start: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[TrainingState], None] | None = None,
 ) -> Trained:
-    """Train on a file of one sentence per line, tokens separated by spaces.
+    """Train Word2Vec on a file with one sentence per line and spaces between tokens.
 
     With one worker, the same file, settings and base give the same bytes, whether the training was
     interrupted or not.
@@ -258,7 +259,7 @@ def train_word2vec(
 
 def _resumable(finished: int, epoch_ends: Callable[[Any, int], None]) -> type[Any]:
     """Return a subclass of gensim's Word2Vec that skips its first ``finished`` epochs and calls
-    ``epoch_ends`` after the others.
+    ``epoch_ends`` after each of the others.
     """
     from gensim.models import Word2Vec
 
@@ -288,7 +289,7 @@ def _untrained(base: Base | None, min_count: int) -> Trained:
 
 
 def _begin(model: Any, tokens: Sequence[str], base: Base) -> Start:
-    """Set the initial vectors of gensim's model from the base, and lock those that
+    """Set the initial vectors of gensim's model from the base model, and lock the vectors that
     must not change.
     """
     begun = start(tokens, model.wv.vectors, base)
@@ -319,8 +320,8 @@ def _finished(
 
 
 def displacement(vectors: Vectors, seed: int) -> npt.NDArray[np.float64]:
-    """Return the distance of each vector from its random start, in lengths of that start, shape
-    (V,).
+    """Return how far training moved each vector: its distance from its random start, in lengths of
+    that start, shape (V,).
 
     gensim draws the start from ``seed`` alone (KeyedVectors.resize_vectors), so this function can
     draw it again.
@@ -347,8 +348,8 @@ def draw_probe(
     settings: Word2VecSettings,
     size: int = PROBE,
 ) -> Probe:
-    """Draw at most ``size`` examples as gensim draws them: frequent words are thinned out, and
-    windows have random widths.
+    """Draw at most ``size`` training examples as gensim draws them: frequent words are thinned
+    out, and windows have random widths.
 
     Args:
         sentences: sentences of the corpus, as lists of tokens.

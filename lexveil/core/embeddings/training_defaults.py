@@ -1,4 +1,4 @@
-"""Defaults of a training for settings that params.yaml leaves open. They limit the time of the
+"""Defaults for training settings that params.yaml leaves open. The defaults limit the time of a
 training.
 """
 
@@ -12,10 +12,12 @@ MOST_EPOCHS = 40
 
 
 def default_min_count(n_tokens: int) -> int:
-    """Return the default number of occurrences below which a token gets no vector."""
+    """Return the default ``min_count``: tokens that occur less often in the corpus get no
+    vector.
+    """
     return RARE if n_tokens < LARGE else RARE_IN_LARGE
 
 
 def default_epochs(n_tokens: int) -> int:
-    """Return the default number of passes over a corpus, which is larger for a smaller corpus."""
+    """Return the default number of training epochs, which is larger for a smaller corpus."""
     return min(MOST_EPOCHS, max(FEWEST_EPOCHS, round(READINGS / max(n_tokens, 1))))

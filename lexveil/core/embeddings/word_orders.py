@@ -1,13 +1,14 @@
-"""One-dimensional orders of a vocabulary, built greedily (Meisenbacher et al. 2024, 1-Diffractor).
+"""One-dimensional orders of a vocabulary, built greedily (Meisenbacher et al. 2024,
+1-Diffractor).
 
 An order starts at some word and proceeds to the nearest unused word until no word is left. Any
 order is private with respect to its own metric |index(w) - index(w')|. The quality of the order
 only determines how similar in meaning the words around a word are.
 
 The construction walks along a graph of nearest words. When all neighbours of a word are used, a
-scan finds the nearest unused word; an arbitrary word never takes its place. The graph is rebuilt on
-the remaining words whenever their number has halved. So scans are rare, and nearly all work is done
-by matrix products.
+scan finds the nearest unused word; the order never jumps to an arbitrary word. The graph is rebuilt
+on the remaining words whenever their number has halved. So scans are rare, and nearly all work is
+done by matrix products.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SETS: dict[str, tuple[int, bool]] = {"L0": (1, True), "L1": (2, True), "L2": (1,
 
 @dataclass(frozen=True, slots=True)
 class WordLists:
-    """One list set: several orders of one vocabulary.
+    """List set of 1-Diffractor: several one-dimensional orders of one vocabulary.
 
     Attributes:
         words: W words that every model of the set knows; any other word is out of vocabulary for
@@ -56,12 +57,12 @@ class WordLists:
             )
 
     def positions(self) -> Orders:
-        """Return the position of each word in each list, (n_lists, W) int32."""
+        """Return the position of each word in each order, (n_lists, W) int32."""
         return positions(self.orders)
 
     def only(self, keep: npt.NDArray[np.bool_]) -> WordLists:
-        """Return the lists without the words for which ``keep`` (W,) is false. The remaining words
-        keep their order.
+        """Return the word orders without the words for which ``keep`` (W,) is false. The remaining
+        words keep their order.
         """
         new_row = (np.cumsum(keep) - 1).astype(np.int32)
         left = new_row[self.orders[keep[self.orders]]].reshape(len(self.orders), int(keep.sum()))
@@ -71,8 +72,8 @@ class WordLists:
 
 
 def positions(orders: Orders) -> Orders:
-    """Return the position of each word in each list, (n_lists, W), which is the inverse of the
-    orders.
+    """Return the position of each word in each order, (n_lists, W), which is the inverse
+    permutation of each order.
     """
     places = np.empty_like(orders)
     np.put_along_axis(places, orders, np.arange(orders.shape[1], dtype=np.int32)[None], axis=1)
@@ -86,7 +87,7 @@ def greedy_orders(
     seed: int = 0,
     on_step: Callable[[int], None] | None = None,
 ) -> Orders:
-    """Build one greedy order of all V words for each start.
+    """Build one greedy order of all V words for each start word.
 
     ``exact``: each step proceeds to the nearest unused word by float64 distance, and to the lowest
     row among equally near words. ``pynndescent``: each step proceeds to the nearest unused word
@@ -132,7 +133,9 @@ def _fill(
     seed: int,
     on_step: Callable[[int], None],
 ) -> None:
-    """Write the greedy order that begins with ``start`` into ``order`` (V,)."""
+    """Build the greedy order of all words that begins with the word ``start``, and write it into
+    ``order`` (V,).
+    """
     from lexveil.core.embeddings.knn_graph import Scanner, walk
 
     active = np.arange(len(order), dtype=np.int32)  # rows of the words in the graph
@@ -168,7 +171,9 @@ def _fill(
 
 
 def mean_step(vectors: Vectors, order: Orders) -> float:
-    """Return the mean distance between neighbours in a list; 0 for a list of one word."""
+    """Return the mean distance between consecutive words of an order; 0 for an order of one
+    word.
+    """
     if len(order) < 2:
         return 0.0
     total = 0.0
@@ -179,8 +184,8 @@ def mean_step(vectors: Vectors, order: Orders) -> float:
 
 
 def share_near(vectors: Vectors, orders: Orders, rows: npt.NDArray[np.int64]) -> list[float]:
-    """Return, for each list, the share of ``rows`` whose exact nearest word is at most ``NEAR``
-    positions away.
+    """Return, for each order, the share of the words ``rows`` whose exact nearest word is at most
+    ``NEAR`` positions away.
     """
     if orders.shape[1] < 2:
         return [1.0] * len(orders)

@@ -1,4 +1,4 @@
-"""WordSpace: an immutable vocabulary with its vectors."""
+"""Word space: an immutable vocabulary with its vectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lexveil.base.types import Counts, Ids, Vectors
 
 @dataclass(frozen=True, slots=True)
 class WordSpace:
-    """An embedding: tokens with their vectors and counts.
+    """Embedding: tokens with their vectors and counts.
 
     Attributes:
         tokens: V tokens, by falling count; collocations join their words by ``_``.
@@ -33,12 +33,12 @@ class WordSpace:
 
     @property
     def n_words(self) -> Ids:
-        """(V,) number of words in each token."""
+        """(V,) number of words in each token, which is above 1 for a collocation."""
         return np.array([token.count("_") + 1 for token in self.tokens], dtype=np.int64)
 
 
 def unit_vectors(vectors: Vectors) -> Vectors:
-    """Return every row scaled to length 1, float32; a row of zeros stays zero."""
+    """Scale every row to length 1, float32; a row of zeros stays zero."""
     norms = np.sqrt(np.einsum("vp,vp->v", vectors, vectors, dtype=np.float64))
     unit: Vectors = (vectors / np.where(norms > 0, norms, 1.0)[:, None]).astype(np.float32)
     return unit

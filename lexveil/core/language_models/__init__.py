@@ -1,1 +1,1 @@
-"""Language models: n-gram models that count words, and SmolLM2."""
+"""Language models: Kneser-Ney n-gram models, and SmolLM2."""

@@ -1,4 +1,4 @@
-"""Protocols of the evaluation's back ends: classifiers, encoders and language models."""
+"""Protocols of the models that the evaluation uses: classifiers, encoders and language models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SEPARATOR = "␞"
 
 
 class Classifier(Protocol):
-    """Classifier of texts.
+    """Text classifier.
 
     The predictions depend only on the seed and on the texts and classes in their order, not on the
     number of threads.
@@ -26,32 +26,32 @@ class Classifier(Protocol):
     name: ClassVar[str]
 
     def fit(self, texts: Sequence[str], classes: Sequence[str]) -> Self:
-        """Train on n texts, given the class of each text; there must be at least two different
-        classes.
+        """Train the classifier on n texts, given the class of each text; there must be at least
+        two different classes.
         """
         ...
 
     def predict(self, texts: Sequence[str]) -> list[str]:
-        """Return the class of each of n texts."""
+        """Predict the class of each of n texts."""
         ...
 
 
 class Encoder(Protocol):
-    """Encoder of texts as vectors."""
+    """Encoder that maps texts to vectors."""
 
     @property
     def name(self) -> str:
         """Name of the encoder in parameters and reports."""
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return (n, p) float32 vectors of n texts. The row of a text is zero if the encoder knows
+        """Encode n texts as (n, p) float32 vectors. The row of a text is zero if the encoder knows
         nothing in the text.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class PerplexityScores:
-    """Scores of a language model for n texts.
+    """Log probabilities that a language model assigns to n texts.
 
     Attributes:
         log_sum: (n,) natural log probability of the whole text.
@@ -65,8 +65,8 @@ class PerplexityScores:
     n_unknown: Ids
 
     def average_perplexity(self) -> float:
-        """Return the mean over texts of exp(-log_sum / n_tokens), as in CLMLDP Table 2; NaN if
-        there are no tokens.
+        """Return the mean perplexity of the texts, exp(-log_sum / n_tokens), as in CLMLDP Table 2;
+        NaN if there are no tokens.
 
         A single text of rare words can change the mean a lot.
         """
@@ -81,20 +81,20 @@ class PerplexityScores:
 
 
 class LanguageModel(Protocol):
-    """Language model that scores texts."""
+    """Protocol of a language model that scores texts."""
 
     @property
     def name(self) -> str:
         """Name of the model in parameters and reports."""
 
     def score(self, texts: Sequence[str]) -> PerplexityScores:
-        """Score each of n texts. ``n_tokens`` is 0 for a text in which the model predicts
-        nothing.
+        """Score each of n texts by its log probability. ``n_tokens`` is 0 for a text in which the
+        model predicts nothing.
         """
 
 
 def classified_texts(documents: pa.Table) -> list[str]:
-    """Return the n texts that a classifier reads.
+    """Return the n texts that a classifier reads, each joined from the columns of a document.
 
     Args:
         documents: columns text, text_b, and context, which is a second text that is not rewritten.
@@ -104,8 +104,8 @@ def classified_texts(documents: pa.Table) -> list[str]:
 
 
 def joined(texts: Sequence[str], seconds: Sequence[str | None]) -> list[str]:
-    """Return n texts to classify. Texts of a pair are joined with SEPARATOR between them; a text
-    without a second text stays as it is.
+    """Join pairs of texts for classification, with SEPARATOR between the two texts; a text without
+    a second text stays as it is.
     """
     return [
         text if second is None else f"{text} {SEPARATOR} {second}"

@@ -34,7 +34,7 @@ DISCOUNT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The n-grams g = hw of one order, where w is the last word and h the words before it.
+    """Trained n-grams g = hw of one order, where w is the last word and h the words before it.
 
     Attributes:
         keys: (m,) int64, ascending: number of h in the order below, times the number of symbols,
@@ -50,14 +50,14 @@ class Order:
     discount: float
 
     def find(self, keys: Ids) -> Ids:
-        """Return the number of each n-gram, -1 if it was not counted."""
+        """Return the index of each n-gram by its key; -1 for an n-gram that was not counted."""
         at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[at] == keys, at, -1)
 
 
 class BigramModel(NamedTuple):
-    """Bigram probabilities p_2 indexed by the word before. With v before w, p_2(w | v) =
-    rest[v]·single[w], plus seen of the pair if it was counted.
+    """Kneser-Ney bigram probabilities p_2, indexed by the preceding word. With v before w, p_2(w |
+    v) = rest[v]·single[w], plus ``seen`` of the pair if the pair was counted.
 
     Symbols are S = V + 3 numbers: words, ``<unk>`` V, ``</s>`` V + 1 and ``<s>`` V + 2.
 
@@ -77,16 +77,18 @@ class BigramModel(NamedTuple):
 
     @property
     def unknown(self) -> int:
-        """The symbol for words that were not counted."""
+        """Symbol for words that were not counted."""
         return len(self.single) - 3
 
     @property
     def begin(self) -> int:
-        """The symbol before the first word of a sentence."""
+        """Symbol that precedes the first word of a sentence."""
         return len(self.single) - 1
 
     def probability(self, first: Ids, second: Ids) -> Floats:
-        """Return p_2 of pairs of symbols; the shapes of the two arrays must broadcast."""
+        """Return the bigram probabilities p_2 of pairs of symbols; the shapes of the two arrays
+        must broadcast.
+        """
         p: Floats = self.rest[first] * self.single[second]
         if len(self.keys):
             wanted = first * len(self.single) + second
@@ -97,7 +99,7 @@ class BigramModel(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KneserNey:
-    """A trained Kneser-Ney model; ``train`` builds one.
+    """Trained Kneser-Ney language model; ``train`` builds one.
 
     Attributes:
         n_words: V.
@@ -109,7 +111,7 @@ class KneserNey:
 
     @property
     def n_outcomes(self) -> int:
-        """Number of outcomes, V + 2: words, ``<unk>`` and ``</s>``."""
+        """Number of symbols that the model can predict, V + 2: words, ``<unk>`` and ``</s>``."""
         return self.n_words + 2
 
     def log_probability(self, ids: Ids, offsets: Ids) -> Floats:
@@ -139,7 +141,7 @@ class KneserNey:
         return predicted
 
     def bigrams(self) -> BigramModel:
-        """Return the part of the model that uses one word of context."""
+        """Return the bigram part of the model, which uses one word of context."""
         n_symbols = self.n_words + 3
         words = self.orders[0]
         single = np.full(n_symbols, words.rest[0] / self.n_outcomes)
@@ -158,7 +160,7 @@ class KneserNey:
 
 
 def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
-    """Count the n-grams of s sentences and return the model.
+    """Train a Kneser-Ney model: count the n-grams of s sentences.
 
     Args:
         ids: (n,) word numbers from 0; numbers outside [0, n_words) are counted as ``<unk>``.
@@ -207,7 +209,7 @@ def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
 
 
 def _order(keys: Ids, counts: Ids, n_symbols: int, n_contexts: int) -> Order:
-    """Build the n-grams of one order from their keys and adjusted counts a(g), (m,) each."""
+    """Build the n-grams of one order from their (m,) keys and adjusted counts a(g)."""
     context = keys // n_symbols
     # <s> is a context, never an outcome; it has number n_symbols - 1 and occurs in the 1-grams
     # alone.
@@ -241,8 +243,8 @@ def _distinct(keys: Ids) -> tuple[Ids, Int32, Ids, Ids]:
 
 
 def _symbols(ids: Ids, offsets: Ids, n_words: int) -> tuple[Int32, Int32]:
-    """Return the symbols of all sentences with their marks, and the position of each symbol in its
-    sentence, (n + 2s,) each.
+    """Return the symbols of all sentences with their begin and end marks, and the position of each
+    symbol in its sentence, (n + 2s,) each.
 
     Words keep their numbers; ``<unk>`` is V, ``</s>`` V + 1 and ``<s>`` V + 2.
     """

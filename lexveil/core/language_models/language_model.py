@@ -20,7 +20,8 @@ TEXTS_AT_A_TIME = 2048  # texts per block
 
 
 class NgramModel:
-    """Default language model: Kneser-Ney over the words and sentences of the project's tokenizer.
+    """Default n-gram language model: Kneser-Ney over the words and sentences of the project's
+    tokenizer.
 
     Attributes:
         model: model trained on word numbers.
@@ -38,16 +39,18 @@ class NgramModel:
         self._number = {word: number for number, word in enumerate(words)}
 
     def numbers(self, words: Iterable[str]) -> Ids:
-        """Return the number of each of n words, (n,); -1 for words that the model does not know."""
+        """Return the word number of each of n words, (n,); -1 for a word that the model does not
+        know.
+        """
         get = self._number.get
         return np.array([get(word, -1) for word in words], dtype=np.int64)
 
     def bigrams(self) -> BigramModel:
-        """Return the part of the model that uses one word of context."""
+        """Return the bigram part of the model, which uses one word of context."""
         return self.model.bigrams()
 
     def score(self, texts: Sequence[str]) -> PerplexityScores:
-        """Score each text sentence by sentence, in blocks of texts. The end of every sentence
+        """Score each text by its log probability, sentence by sentence. The end of every sentence
         counts as one prediction.
         """
         blocks = [

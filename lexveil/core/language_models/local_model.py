@@ -1,4 +1,6 @@
-"""Neural models from local folders and optional libraries: offline, on one thread."""
+"""Loading of neural models from local folders and optional libraries: offline, and on one
+thread.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,11 @@ OFFLINE = {
 
 
 def load(module: str, what: str, chosen_by: str = "evaluation") -> Any:
-    """Import ``module`` in offline mode, in which it downloads nothing and sends no telemetry.
+    """Import ``module`` offline: the module downloads nothing and sends no telemetry.
 
     Args:
         module: name of the module.
-        what: the back end that needs the module, for the message.
+        what: the feature that needs the module, for the error message.
         chosen_by: the parameter that chose the back end, for the message.
 
     Raises:
@@ -46,7 +48,7 @@ def package_folder(module: str, what: str, chosen_by: str = "evaluation") -> str
 
     Args:
         module: name of the package.
-        what: the back end that needs files of the package, for the message.
+        what: the feature that needs files of the package, for the error message.
         chosen_by: the parameter that chose the back end, for the message.
 
     Raises:
@@ -67,11 +69,11 @@ def _not_installed(module: str | None, what: str, chosen_by: str) -> RequestErro
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Run PyTorch on one thread inside the context, because several threads split sums, and
-    rounding would depend on their number.
+    """Context manager in which PyTorch runs on one thread. Several threads would split sums, so
+    that rounding would depend on their number.
 
-    Runs of the graph then use one thread per worker, and give the same results for any number of
-    workers.
+    Runs of the experiment pipeline then use one thread per worker, and give the same results for
+    any number of workers.
     """
     torch = importlib.import_module("torch")
     before = torch.get_num_threads()
@@ -83,10 +85,10 @@ def one_thread() -> Iterator[None]:
 
 
 def load_transformers(what: str, chosen_by: str = "evaluation") -> Any:
-    """Import transformers without its warnings and progress bars.
+    """Import the library transformers without its warnings and progress bars.
 
     Args:
-        what: the back end that needs the library, for the message.
+        what: the feature that needs the library, for the error message.
         chosen_by: the parameter that chose the back end, for the message.
 
     Raises:
@@ -101,8 +103,8 @@ def load_transformers(what: str, chosen_by: str = "evaluation") -> Any:
 def read_model(
     kind: str, folder: str, parameter: str, what: str, **settings: Any
 ) -> tuple[Any, Any]:
-    """Load a tokenizer and a model with float32 weights, on the CPU. Nothing is downloaded, and no
-    code from the folder is run.
+    """Load a tokenizer and a model from a local folder, with float32 weights, on the CPU. Nothing
+    is downloaded, and no code from the folder is run.
 
     Weights are read from safetensors only: the older form is a pickle, which can run any code.
 
@@ -110,7 +112,7 @@ def read_model(
         kind: the class of transformers that reads the model.
         folder: folder with config.json, model.safetensors and the tokenizer's files.
         parameter: parameter of section ``evaluation`` that named the folder.
-        what: the back end that needs the model, for messages.
+        what: the feature that needs the model, for error messages.
         settings: further settings of the model.
 
     Raises:

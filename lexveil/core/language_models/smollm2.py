@@ -1,5 +1,5 @@
-"""SmolLM2-135M, a causal language model. It predicts the next piece in several beams of many texts
-at once.
+"""SmolLM2-135M, a causal language model, which predicts the next subword piece in several beams of
+many texts at once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SmolLm2:
     language = "en"
 
     def __init__(self, chosen_by: str = "evaluation") -> None:
-        """Load model and tokenizer.
+        """Load the model and its tokenizer.
 
         Args:
             chosen_by: the parameter of params.yaml that chose the model.
@@ -62,7 +62,7 @@ class SmolLm2:
 
     @classmethod
     def folder(cls, chosen_by: str = "evaluation") -> str:
-        """Return the folder that contains the weights, in ``FILE``.
+        """Return the installed folder that contains the weights, in ``FILE``.
 
         Raises:
             RequestError: naming the extra, if the package is not installed or is another release.
@@ -76,8 +76,8 @@ class SmolLm2:
         return folder
 
     def pieces(self, tokens: Sequence[Sequence[str]]) -> list[list[int]]:
-        """Return the pieces of each token in a text, at least one per token. A word is preceded by
-        a space, a mark is not.
+        """Return the subword pieces of each token of a text, at least one per token. A word is
+        preceded by a space; a punctuation mark is not.
         """
         spaced = [
             "".join(f" {word}" if word[:1].isalnum() else word for word in words)
@@ -87,11 +87,11 @@ class SmolLm2:
         return [numbers or [self.start] for numbers in cut]
 
     def begin(self, n_texts: int, n_beams: int) -> CachedBeams:
-        """Return the initial states of the beams of some texts, before their first words."""
+        """Return the initial beam states for some texts, before their first words."""
         return CachedBeams(self, n_texts, n_beams)
 
     def hidden(self, pieces: Ids, position: Ids, mask: Any, cache: CachedBeams) -> Any:
-        """Return the model's hidden state after one piece of each beam, (t, b, h)."""
+        """Feed one piece into each beam and return the model's hidden state after it, (t, b, h)."""
         torch = self.torch
         body = self._model.model
         states = body.embed_tokens(torch.from_numpy(pieces))
@@ -103,7 +103,7 @@ class SmolLm2:
         return body.norm(states)
 
     def next_pieces(self, states: Any, among: Ids | None = None) -> Floats:
-        """Return the probability of each piece as the next one, given hidden states.
+        """Return the probability of each subword piece to come next, given hidden states.
 
         Args:
             among: the only pieces to compute; None for all pieces of the model.
@@ -117,8 +117,8 @@ class SmolLm2:
     def _attention(
         self, module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **_: object
     ) -> tuple[Any, None]:
-        """Compute attention without copying keys. Query heads that share a key head are treated as
-        further queries of one head.
+        """Compute attention without copying keys, as a replacement for the attention function of
+        transformers. Query heads that share a key head are treated as further queries of one head.
         """
         n_texts, n_heads, n_queries, width = query.shape
         n_shared = module.num_key_value_groups
@@ -129,8 +129,8 @@ class SmolLm2:
 
 
 class CachedBeams:
-    """State of the model for b beams of each of t texts. The keys of all beams of a text are stored
-    side by side.
+    """Cached state of the model for b beams of each of t texts. The keys of all beams of a text
+    are stored side by side.
 
     A beam that continues another beam attends to the same earlier pieces. A mask stores the pieces
     that each beam attends to, and nothing is copied.
@@ -157,7 +157,7 @@ class CachedBeams:
         self.read(np.full((n_texts, n_beams), model.start), everywhere)
 
     def read(self, pieces: Ids, is_read: Flags) -> None:
-        """Read one piece in each beam for which ``is_read`` is true; both arrays are (t, b)."""
+        """Feed one piece into each beam for which ``is_read`` is true; both arrays are (t, b)."""
         torch = self._torch
         n_beams = is_read.shape[1]
         used = self._seen.shape[2]
@@ -173,8 +173,8 @@ class CachedBeams:
         self._seen = np.concatenate([self._seen, own & is_read[:, :, None]], axis=2)
 
     def update(self, keys: Any, values: Any, layer: int, *_: object) -> tuple[Any, Any]:
-        """Store the keys and values of the current pieces. The method has the interface of a cache
-        of transformers.
+        """Store the attention keys and values of the current pieces. The method has the interface
+        of a cache of transformers.
         """
         used = self._seen.shape[2]
         end = used + keys.shape[2]
@@ -183,7 +183,7 @@ class CachedBeams:
         return self._cache[layer][0][:, :, :end], self._cache[layer][1][:, :, :end]
 
     def fork(self, text: int, parents: Ids) -> None:
-        """Continue each beam of a text from its parent beam."""
+        """Replace the beams of a text: each new beam continues the state of its parent beam."""
         self._seen[text], self._position[text] = (
             self._seen[text, parents],
             self._position[text, parents],
@@ -191,13 +191,14 @@ class CachedBeams:
         self._states[text] = self._states[text, self._torch.from_numpy(parents)]
 
     def only(self, texts: Ids) -> None:
-        """Keep the states of these texts and drop all others."""
+        """Keep the states of the given texts and drop all others."""
         numbers = self._torch.from_numpy(texts)
         self._seen, self._position = self._seen[texts], self._position[texts]
         self._cache, self._states = self._cache[:, :, numbers], self._states[numbers]
 
     def next_pieces(self, texts: Ids, among: Ids | None = None) -> Floats:
-        """Return the probability of every piece after each beam of some texts, (n, b, pieces).
+        """Return the probability of every piece to come next in each beam of some texts, (n, b,
+        pieces).
 
         Args:
             among: the only pieces to compute; None for all pieces.

@@ -1,1 +1,1 @@
-"""Compiled kernels of the embeddings, loaded on first use."""
+"""Compiled kernels of the embeddings; they are compiled and loaded on first use."""

@@ -1,5 +1,5 @@
-"""Products of 8-bit numbers by the processor's own instructions, in registers, for the screen of an
-exact search.
+"""Matrix products of 8-bit numbers by the processor's own instructions, for the fast preselection
+in an exact nearest-neighbour search.
 
 ``products`` multiplies a tile of queries by a tile of words with one of the processor's
 instructions (see ``Kind``). Loops of NumPy and numba would take several times as long, since LLVM
@@ -23,7 +23,7 @@ BYTES = 4  # coordinates that an instruction adds up to one 32-bit number, or tw
 
 
 class Kind(NamedTuple):
-    """An instruction that multiplies bytes.
+    """Processor instruction that multiplies vectors of bytes.
 
     Attributes:
         name: name that ``lexveil --version -v`` shows.
@@ -52,8 +52,8 @@ KINDS = (
 
 
 def kind_of(features: frozenset[str]) -> int:
-    """Return the index in ``KINDS`` of the instruction for a processor with these features; -1 if
-    it has none.
+    """Return the index in ``KINDS`` of the byte-product instruction for a processor with these
+    features; -1 if the processor has no such instruction.
     """
     fits = (
         i for i, kind in enumerate(KINDS) if any(needed <= features for needed in kind.features)
@@ -62,15 +62,17 @@ def kind_of(features: frozenset[str]) -> int:
 
 
 def processor_kind() -> int:
-    """Return the index in ``KINDS`` of the instruction for numba's target; -1 if it has none. The
-    target is this processor, unless numba's environment variables name another.
+    """Return the index in ``KINDS`` of the byte-product instruction for numba's target processor;
+    -1 if that processor has none. The target is this processor, unless numba's environment
+    variables name another.
     """
     described = registry.cpu_target.target_context.codegen().magic_tuple()
     return kind_of(frozenset(f[1:] for f in described[2].split(",") if f.startswith("+")))
 
 
 class _Tile:
-    """Emits the code of ``products`` with an LLVM builder.
+    """Generator of the LLVM code of ``products``, which multiplies a tile of queries by a tile of
+    words.
 
     Sums are variables of the compiled function, which LLVM keeps in registers.
     """
@@ -85,33 +87,35 @@ class _Tile:
         self.sums = ir.VectorType(ir.IntType(16), 2 * kind.lanes) if kind.sums else self.whole
 
     def at(self, address: Any, offset: int, of: ir.Type) -> Any:
-        """Return a pointer to the type ``of``, ``offset`` bytes after an address."""
+        """Emit a pointer to a value of type ``of`` that lies ``offset`` bytes after an address."""
         return self.b.inttoptr(
             self.b.add(address, ir.Constant(address.type, offset)), of.as_pointer()
         )
 
     def load(self, address: Any, offset: int, of: ir.Type) -> Any:
-        """Load a value of the type ``of``, ``offset`` bytes after an address, which need not be
-        aligned.
+        """Emit a load of a value of type ``of`` that lies ``offset`` bytes after an address, which
+        need not be aligned.
         """
         return self.b.load(self.at(address, offset, of), align=1)
 
     def everywhere(self, value: Any) -> Any:
-        """Return a register with the value in all lanes."""
+        """Emit a vector register that has the value in all of its lanes."""
         empty = ir.Constant(ir.VectorType(value.type, self.kind.lanes), ir.Undefined)
         first = self.b.insert_element(empty, value, ir.Constant(ir.IntType(32), 0))
         mask = ir.Constant(ir.VectorType(ir.IntType(32), self.kind.lanes), [0] * self.kind.lanes)
         return self.b.shuffle_vector(first, empty, mask)
 
     def call(self, name: str, result: ir.Type, *given: Any) -> Any:
-        """Emit a call of the LLVM function ``name``, which represents one instruction."""
+        """Emit a call of the LLVM intrinsic ``name``, which compiles to a single processor
+        instruction.
+        """
         insert: Any = cgutils.get_or_insert_function
         kind = ir.FunctionType(result, [value.type for value in given])
         return self.b.call(insert(self.b.module, kind, name), given)
 
     def dot(self, total: Any, query: Any, words: Any) -> Any:
-        """Emit the addition of products to a sum. The products are four coordinates of a query
-        times the same coordinates of as many words as there are lanes.
+        """Emit the addition of byte products to a running sum. The products are four coordinates
+        of a query times the same coordinates of as many words as there are lanes.
         """
         if self.kind.sums:
             return self.b.add(
@@ -122,7 +126,7 @@ class _Tile:
         )
 
     def widened(self, total: Any) -> Any:
-        """Widen a sum to 32 bits."""
+        """Emit the conversion of a running sum to 32 bits."""
         if not self.kind.sums:
             return total
         ones = ir.Constant(self.sums, [1] * (2 * self.kind.lanes))
@@ -131,7 +135,7 @@ class _Tile:
     def multiply(
         self, words: Any, start: Any, queries: Any, chunks: Any, depth: Any
     ) -> dict[tuple[int, int], Any]:
-        """Return the sum of products of each query with each register of words.
+        """Emit the inner products of each query with each register of words; return the sums.
 
         A sum begins at ``start`` and runs over ``depth`` steps of four coordinates; the sums of the
         chunks are added up in 32 bits.
@@ -166,12 +170,12 @@ class _Tile:
         return {pair: b.load(totals[pair]) for pair in pairs}
 
     def score(self, totals: dict[tuple[int, int], Any], addresses: Sequence[Any]) -> Any:
-        """Compute scores from the sums. Return whether any score may reach the score that its query
-        needs.
+        """Emit the computation of scores from the sums. The emitted value is whether any score may
+        reach the minimum that its query needs.
 
-        ``of_queries`` contains for each query the step, the score that it needs, and the two
-        factors of its error (4 x QUERIES float32). ``errors`` contains the two numbers by which the
-        factors are multiplied, and a fixed error (3 float32).
+        ``of_queries`` contains for each query the rounding step, the minimum score, and the two
+        factors of the rounding error (4 x QUERIES float32). ``errors`` contains the two numbers by
+        which the factors are multiplied, and a fixed error (3 float32).
         """
         b = self.b
         scales, halves, errors, of_queries, out = addresses
@@ -196,8 +200,8 @@ class _Tile:
 
 
 def _products(_context: Any, kind: Any, addresses: Any, chunks: Any, depth: Any) -> Any:
-    """Score a tile of words for a tile of queries. Return 0 if no score can reach the score that
-    its query needs.
+    """Compute the scores of a tile of words for a tile of queries. Return 0 if no score can reach
+    the minimum that its query needs.
 
     Args:
         kind: a literal, the index in ``KINDS``.

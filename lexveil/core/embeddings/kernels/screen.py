@@ -1,5 +1,5 @@
-"""Compiled loops of the screen by 8-bit products. docs/proofs/screen.md defines the computation and
-proves that it loses no nearest word.
+"""Compiled loops of the 8-bit preselection in exact nearest-neighbour search.
+docs/proofs/screen.md defines the computation and proves that no nearest word is lost.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ LONGEST_DISTANCE = 1e12
 
 
 class PackedWords(NamedTuple):
-    """Words rounded to 8 bits, sorted by falling length, in tiles.
+    """Word vectors rounded to 8 bits, sorted by falling length, in tiles.
 
     Attributes:
         numbers: (tiles, chunks, depth, vectors, lanes, 4) int8.
         start: (tiles, chunks, vectors, lanes or twice as many), the initial values of the sums.
-        scales: (tiles, vectors, lanes) float32, the step of each word.
+        scales: (tiles, vectors, lanes) float32, the rounding step of each word.
         halves: (tiles, vectors, lanes) float32, half of the square of each word's length; infinite
             in an empty lane.
         errors: (tiles, 3) float32, the two numbers by which the factors of a query's error are
@@ -51,12 +51,12 @@ class PackedWords(NamedTuple):
 
 
 class PackedQueries(NamedTuple):
-    """Queries rounded to 8 bits.
+    """Query vectors rounded to 8 bits, in tiles.
 
     Attributes:
         numbers: (tiles, chunks, depth, QUERIES, 4) uint8.
-        factors: (tiles, 4, QUERIES) float32: steps, the scores that a candidate needs, and two
-            factors of the error.
+        factors: (tiles, 4, QUERIES) float32: rounding steps, the minimum scores of a candidate, and
+            two factors of the rounding error.
         lengths: (n,) length of each query.
         slacks: (n,) bound on the loss of the final decision in float64.
     """
@@ -68,10 +68,10 @@ class PackedQueries(NamedTuple):
 
 
 class CandidateLists(NamedTuple):
-    """The words that may be among the k nearest of n queries.
+    """Lists of the words that may be among the k nearest of each of n queries.
 
     Attributes:
-        lows: (n, k) the k largest lower bounds of scores.
+        lows: (n, k) the k largest lower bounds on scores.
         places: (n, room) the candidate words.
         highs: (n, room) upper bounds of the candidates' scores.
         counts: (n,) the number of candidates; -1 if there are more than ``room``.
@@ -87,8 +87,8 @@ class CandidateLists(NamedTuple):
 def round_row(
     row: Floats, most: int, lane: float, depth: int, rounded: Bytes
 ) -> tuple[float, float, float]:  # pragma: no cover - compiled
-    """Round a row to whole numbers times a step. Return the step, the length of the rounded row,
-    and the length of the rounding error.
+    """Round a vector to whole multiples of a step. Return the step, the length of the rounded
+    vector, and the length of the rounding error.
 
     No number exceeds ``most``. If ``lane`` is above 0, it limits the length of each part of the row
     that one 16-bit sum adds up. Such a part consists of ``depth`` times four coordinates in
@@ -124,7 +124,9 @@ def round_row(
 def centred(
     values: Vectors | Floats, centre: Floats, row: Floats
 ) -> float:  # pragma: no cover - compiled
-    """Write a row minus the centre into ``row``, in float64; return the square of its length."""
+    """Subtract the centre from a vector and write the difference into ``row``, in float64; return
+    its squared length.
+    """
     square = 0.0
     for i in range(len(row)):
         row[i] = np.float64(values[i]) - centre[i]
@@ -142,8 +144,8 @@ def pack_words(
     words: PackedWords,
     bounds: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Round the words, in order. Write ``bounds`` (V, 2): the length of each rounded word, and the
-    length of its rounding error.
+    """Round the word vectors to 8 bits, in the given order, and write them into ``words``. Write
+    into ``bounds`` (V, 2) the length of each rounded word and the length of its rounding error.
     """
     depth, n_vectors, lanes = words.numbers.shape[2:5]
     p = vectors.shape[1]
@@ -172,8 +174,8 @@ def pack_words(
 def pack_queries(
     queries: Floats, centre: Floats, lane: float, offset: int, packed: PackedQueries
 ) -> None:  # pragma: no cover - compiled
-    """Round queries, and write their lengths, their steps, the scores that they need, and the
-    factors of their errors.
+    """Round query vectors to 8 bits and write them into ``packed``, with their lengths, rounding
+    steps, minimum scores and error factors.
     """
     depth = packed.numbers.shape[2]
     p = queries.shape[1]
@@ -209,8 +211,8 @@ def keep(
     highs: Floats,
     count: int,
 ) -> int:  # pragma: no cover - compiled
-    """Add a word to the candidates of a query if the word may be among the k nearest. Return the
-    new number of candidates, or -1 if there are too many.
+    """Add a word to a query's candidates if the word may be among the k nearest. Return the new
+    number of candidates, or -1 if there are more than the list can take.
     """
     low = score - error
     k = len(lows)
@@ -237,16 +239,16 @@ def keep(
 
 @functools.cache
 def screen_by(kind: int) -> Callable[..., None]:
-    """Compile ``screen`` for an instruction. The index ``kind`` of the instruction in ``KINDS``
-    must be a constant in the compiled code.
+    """Compile ``screen`` for one processor instruction, given by its index ``kind`` in ``KINDS``,
+    which must be a constant in the compiled code.
     """
 
     @kernel(nogil=True)
     def screen(
         words: PackedWords, queries: PackedQueries, lists: CandidateLists, n_words: int
     ) -> None:  # pragma: no cover - compiled
-        """Find the words that may be among the k nearest of each query, and upper bounds on their
-        scores.
+        """Find the words that may be among the k nearest of each query, with upper bounds on their
+        scores, and write them into ``lists``.
         """
         n_tiles, n_chunks, depth, n_vectors, lanes = words.numbers.shape[:5]
         factors = queries.factors
@@ -370,8 +372,8 @@ def decide(
     ids: Rows,
     squares: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Compute the distances of the candidates in float64, the most promising first, until no other
-    word can be among the k nearest.
+    """Compute the candidates' distances in float64, the most promising candidates first, until no
+    other word can be among the k nearest.
     """
     k = ids.shape[1]
     for query in range(len(queries)):

@@ -14,8 +14,8 @@ from lexveil.base.types import Floats, Rows, Vectors
 def squared_distance(
     first: Vectors, left: int, second: Vectors | Floats, right: int
 ) -> float:  # pragma: no cover - compiled
-    """Return |u - v|² of two rows in float64; exactly 0 for equal rows. The compiler may choose the
-    order of additions, and nothing else.
+    """Return the squared Euclidean distance |u - v|² of two rows in float64; exactly 0 for equal
+    rows. The compiler may change the order of additions, and nothing else.
 
     Rows are given by index: passing a row as an array would cost more than the distance, since
     numba counts references to arrays.
@@ -31,7 +31,7 @@ def squared_distance(
 def insert(
     row: int, square: float, ids: Rows, squares: Floats
 ) -> None:  # pragma: no cover - compiled
-    """Insert a row into a query's list of nearest rows, which is ordered by distance and then by
+    """Insert a row into a query's list of nearest rows, which is sorted by distance and then by
     row number.
     """
     place = len(ids) - 1
@@ -50,7 +50,7 @@ def insert(
 def measure_groups(
     vectors: Vectors, queries: Floats, groups: Rows, of: Rows, size: int, ids: Rows, squares: Floats
 ) -> None:  # pragma: no cover - compiled
-    """Compute the distances of the words in the candidate groups of each query, and keep the k
+    """Compute the distances from each query to the words of its candidate groups, and keep the k
     nearest.
     """
     for pair in range(len(groups)):
@@ -63,7 +63,9 @@ def measure_groups(
 def measure_pairs(
     first: Vectors, second: Vectors | Floats, left: Rows, right: Rows
 ) -> Floats:  # pragma: no cover - compiled
-    """Return |u - v|² of rows ``left`` of the first vectors and rows ``right`` of the second."""
+    """Return the squared Euclidean distances |u - v|² between rows ``left`` of the first vectors
+    and rows ``right`` of the second.
+    """
     squares = np.empty(len(left))
     for i in range(len(left)):
         squares[i] = squared_distance(first, left[i], second, right[i])
@@ -74,8 +76,8 @@ def measure_pairs(
 def multiply_pairs(
     vectors: Vectors, left: Rows, right: Rows
 ) -> Floats:  # pragma: no cover - compiled
-    """Return <u, v> of pairs of rows, in float64. Rows are not copied, because copies would take
-    most of the time.
+    """Return the inner products <u, v> of pairs of rows, in float64. Rows are not copied, because
+    copies would take most of the time.
     """
     products = np.empty(len(left))
     for i in range(len(left)):

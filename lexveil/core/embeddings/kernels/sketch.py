@@ -1,4 +1,6 @@
-"""Compiled bounds on distances from a sketch, and the prefetch of the sketch's memory."""
+"""Compiled bounds on distances, computed from a sketch (a few coordinates of each word), and the
+prefetch of the sketch's memory.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from lexveil.core.embeddings.sketch import COORDINATES, SLACK
 
 @intrinsic
 def prefetch(_context: Any, rows: Any, row: Any) -> Any:  # pragma: no cover - compiled
-    """Prefetch the memory of a row of a two-dimensional array, without waiting for the memory."""
+    """Prefetch a row of a two-dimensional array into the processor's cache, without waiting for
+    it.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -43,8 +47,8 @@ def prefetch(_context: Any, rows: Any, row: Any) -> Any:  # pragma: no cover - c
 def sketch_bounds(
     rows: Steps, step: float, first: int, second: int
 ) -> tuple[float, float]:  # pragma: no cover
-    """Return a lower and an upper bound on the distance between two words, given their row numbers.
-    The last digits may differ by machine.
+    """Return a lower and an upper bound on the distance between two words, given their row numbers
+    in the sketch. The last digits may differ by machine.
     """
     square = np.float32(0.0)
     # with a constant length, the compiler would unroll the loop, but not vectorize it
