@@ -1,10 +1,11 @@
-"""Levels of protection: the share of words that an adversary may name, and the epsilon per token
-that keeps the share below this limit.
+"""Protection levels: the share of words that an adversary may name, and the epsilon per token that
+keeps the share below this limit.
 
 A level limits two shares, that of the content words and that of the rare words; both limits hold.
-The epsilon of a level is calibrated once for each model that ships, on public texts, against the
-stronger of two adversaries that use only public text (`python -m benchmarks.protection`). For a
-model without such figures, lexveil.release.settings calibrates it on demand.
+The epsilon of a level is calibrated once for each word model that ships with the library, on public
+texts, against the stronger of two adversaries that use only public text (`python -m
+benchmarks.protection`). For a model without calibrated levels, lexveil.release.settings calibrates
+it on demand.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ DEFAULT: LevelName = "balanced"
 
 
 class Shares(NamedTuple):
-    """Two shares of the perturbed words that an adversary names, one of the content words and one
-    of the rare words.
+    """Shares of the perturbed words that an adversary names: one share of the content words and
+    one of the rare words.
     """
 
     content: float
@@ -32,8 +33,8 @@ LEVELS: dict[LevelName, Shares] = {
 
 
 class MeasuredLevel(NamedTuple):
-    """Epsilon per token at one level, and the shares of public words that the strongest adversary
-    named at that epsilon.
+    """Epsilon per token at one protection level, and the shares of public words that the strongest
+    adversary named at that epsilon.
     """
 
     mechanism: str
@@ -45,7 +46,7 @@ class MeasuredLevel(NamedTuple):
 
 
 class MeasuredLinkage(NamedTuple):
-    """Measured linkage: how often an adversary identified the source of an output among 1,000
+    """Measured linkage risk: how often an adversary identified the source of an output among 1,000
     public texts of the same length.
 
     Attributes:
@@ -64,5 +65,5 @@ class MeasuredLinkage(NamedTuple):
 
     @property
     def strongest(self) -> float:
-        """The largest of the three measured shares."""
+        """Largest of the three measured shares of identified sources."""
         return max(self.structure, self.naive, self.likelihood)

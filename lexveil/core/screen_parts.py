@@ -1,5 +1,5 @@
-"""Names of the parts of the public list of screened words, which never appear in an output, and the
-parts that are screened by default.
+"""Parts of the public list of screened words, which never appear in an output, and the parts that
+are screened by default.
 
 The words of each part are in lexveil/models/not_put_out.txt, and
 lexveil/io/artifacts/screened_words.py reads them. `python -m benchmarks.screen_parts` gives the
@@ -14,8 +14,8 @@ DEFAULT = ",".join(PARTS)
 
 
 def chosen_parts(chosen: str) -> tuple[str, ...]:
-    """Return the parts that a setting such as ``vulgar,names`` or ``none`` chooses, in the order of
-    ``PARTS``.
+    """Return the parts of the list of screened words that a setting such as ``vulgar,names`` or
+    ``none`` chooses, in the order of ``PARTS``.
 
     Raises:
         ValueError: if the setting contains an unknown part, or ``none`` together with parts.

@@ -260,7 +260,9 @@ class DocumentBudget:
 
     @property
     def drawn(self) -> str:
-        """Word for messages that names the unit drawn with epsilon (word or sentence)."""
+        """Phrase for messages that names the units drawn with epsilon: perturbed tokens or
+        sentences.
+        """
         return "perturbed tokens" if self.ordinary_sentences is None else "sentences"
 
     @property

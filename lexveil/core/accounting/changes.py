@@ -1,5 +1,5 @@
-"""Changes in a text: the fate of each token (whether it was perturbed, kept, dropped or replaced
-otherwise), and the positions of the token and of its replacement.
+"""Changes in a text: the fate of each token (such as replaced, kept or dropped), and the positions
+of the token and of its replacement.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lexveil.core.text.render import NOTHING
 
 
 class Fate(StrEnum):
-    """Fate of a token: what happened to it between the source and the output."""
+    """Fate of a token: what happened to it between the source text and the output."""
 
     REPLACED = "replaced"  # noise was drawn, and the output is another token
     RANDOM = "random"  # a uniform draw from the vocabulary, as for unknown words

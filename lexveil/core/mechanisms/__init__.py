@@ -1,4 +1,5 @@
-"""Mechanisms and noise. They handle ids, distances and epsilons, never words.
+"""Privacy mechanisms and their noise. Mechanisms handle token ids, distances and epsilons, never
+words.
 
 Each mechanism is a module that has the mechanism's name. Modules that several mechanisms share are
 listed here. Further mechanisms come from installed packages (lexveil/core/mechanisms/installed.py).
@@ -28,8 +29,8 @@ SHARED = frozenset(
 
 
 def mechanism_names() -> list[str]:
-    """Return the names of all mechanisms: the sorted names of this package, then the sorted names
-    of installed packages. No mechanism is loaded.
+    """Return the names of all mechanisms: first the sorted names of this package, then the sorted
+    names of other installed packages. No mechanism is loaded.
     """
     from lexveil.core.mechanisms.installed import entries
 

@@ -49,7 +49,7 @@ Generators = np.random.Generator | Callable[[int], np.random.Generator]
 
 
 class PublicCounts(NamedTuple):
-    """Public counts for the V words of a mechanism.
+    """Public counts of the V words of a mechanism.
 
     Attributes:
         n_words: (V,) number of words in each token.
@@ -65,7 +65,7 @@ class PublicCounts(NamedTuple):
 
 
 class Space:
-    """The words of a mechanism, with public data about the words. ``Mechanism.build`` asks the
+    """Vocabulary of a mechanism, with public data about its words. ``Mechanism.build`` asks the
     space for the data that the mechanism needs.
 
     Args:
@@ -88,12 +88,13 @@ class Space:
         self._public = public
 
     def vectors(self) -> Vectors:
-        """Return the (W, p) vectors of the words."""
+        """Return the (W, p) word vectors."""
         return self._vectors
 
     def orders(self, lists: str) -> Sequence[Orders] | Orders:  # noqa: ARG002
-        """Return the word orders of the list set named ``lists``. After this call, the space
-        contains only the words of these lists.
+        """Return the word orders of the list set named ``lists`` (orders of the words, each with
+        similar words side by side). After this call, the space contains only the words of these
+        orders.
 
         Raises:
             ParameterError: if the space has no word orders.
@@ -103,7 +104,9 @@ class Space:
         return self._orders
 
     def near(self) -> NearTable | None:
-        """Return the precomputed lists of near words; None if the space has no lists."""
+        """Return the precomputed lists of the nearest words of each word; None if the space has no
+        lists.
+        """
         return self._near
 
     def n_words(self) -> Ids | None:
@@ -119,23 +122,23 @@ class Space:
         return None if self._public is None else self._public.bigrams
 
     def causal(self, model: str) -> CausalWords | None:  # noqa: ARG002
-        """Return the causal language model named ``model`` for the tokens; None if the space has no
-        language model.
+        """Return the causal language model named ``model``, prepared for the tokens; None if the
+        space has no language model.
         """
         return None if self._public is None else self._public.causal
 
 
 class TextTokens(NamedTuple):
-    """n tokens of texts, in the order of writing. m of the tokens are drawn; the drawn tokens are
-    numbered from 0.
+    """The n tokens of some texts, in the order of writing. m of them are drawn; these are numbered
+    from 0.
 
     Attributes:
         is_first: (n,) whether the token begins a text.
         kind: (n,) DRAWN, FOLLOWS, KEPT or SKIPPED, as ``rejection`` defines them.
-        about: (n,) a number that depends on ``kind``. DRAWN: the number of the token among the
-            drawn tokens. FOLLOWS: the position of the token whose output it copies. KEPT: the row
-            of the token in the model of words, -1 if it has no row, or -2 - i if it has no row and
-            is the i-th word of a separate list.
+        about: (n,) a number whose meaning depends on ``kind``. DRAWN: the number of the token among
+            the drawn tokens. FOLLOWS: the position of the token whose output it copies. KEPT: the
+            row of the token in the model of words, -1 if it has no row, or -2 - i if it has no row
+            and is the i-th word of a separate list.
     """
 
     is_first: Flags
@@ -144,12 +147,13 @@ class TextTokens(NamedTuple):
 
 
 class Mechanism:
-    """Base class of mechanisms. A mechanism replaces token ids by token ids, and states its
-    guarantee.
+    """Base class of mechanisms. A mechanism replaces token ids by randomly drawn token ids, and
+    states its privacy guarantee.
 
     The randomness of one document is drawn first (``noise``), from that document's own generator.
     The rest (``replace``) is deterministic and may be done for many documents at once, in any
-    batches, with the same result. ``replace_texts`` does both for the tokens of whole texts.
+    batches, with the same result. ``replace_texts`` draws the noise and the replacements for the
+    tokens of whole texts.
 
     Attributes:
         name: name in the registry.
@@ -157,9 +161,9 @@ class Mechanism:
         guarantee: the proven statement, as a formula.
         exactness: how exactly the distribution is sampled; every record lists this as a condition
             of the guarantee.
-        sampled: description of how a sampled token is replaced.
-        law: name of the form of the distribution. ``lexveil.readers.unigram`` chooses the adversary
-            by this name. Empty if the distribution has no closed form for an adversary.
+        sampled: description of the draw for a token that is sampled, independent of its word.
+        law: name of the output distribution's form. ``lexveil.readers.unigram`` chooses the
+            adversary by this name. Empty if the distribution has no closed form for an adversary.
         reads_texts: whether a language model reads the text before each draw.
         has_few_sources: whether each output has only a few likely source words, so that an
             adversary can distinguish them by their context.
@@ -208,15 +212,16 @@ class Mechanism:
         return cls(space.vectors(), **parameters)  # type: ignore[call-arg]
 
     def remapped(self, space: Space, parameters: Mapping[str, Any]) -> Mechanism:
-        """Return the mechanism followed by ``rank_remap`` if the mechanism adds noise to a vector
-        to choose its output. Return any other mechanism unchanged.
+        """Return this mechanism followed by ``rank_remap``, a post-processing, if this mechanism
+        adds noise to a vector to choose its output. Return any other mechanism unchanged.
         """
         del space, parameters
         return self
 
     @classmethod
     def checked(cls, model: type[P], parameters: dict[str, object]) -> P:
-        """Return the parameters as a validated model, with defaults for missing ones.
+        """Validate the parameters of a mechanism and return them as a model, with defaults for
+        missing ones.
 
         Raises:
             ParameterError: if a parameter is unknown, mistyped or out of range.
@@ -224,8 +229,8 @@ class Mechanism:
         return validated(model, parameters, named=lambda key: f"{cls.name}.{key}", by_name=True)
 
     def fresh(self) -> Self:
-        """Return a copy of the mechanism for other texts. The copy lacks the lists of near words
-        that were computed for earlier texts.
+        """Return a copy of the mechanism for other texts, without the lists of near words that
+        were computed for earlier texts.
         """
         mechanism = copy(self)
         for name, part in vars(self).items():
@@ -245,8 +250,8 @@ class Mechanism:
         raise NotImplementedError
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Noise) -> Ids:
-        """Return the replacement of each of n ids, shape (n,). ``epsilon`` must be the same array
-        that ``noise`` received.
+        """Return the replacement of each of n token ids, shape (n,). ``epsilon`` must be the same
+        array that ``noise`` received.
         """
         raise NotImplementedError
 
@@ -257,19 +262,20 @@ class Mechanism:
         noise: Noise,
         before: Ids | None,  # noqa: ARG002
     ) -> Ids:
-        """Return the replacement of each of n ids, given the token written before each.
+        """Return the replacement of each of n token ids, given the token written before each.
 
         Args:
-            before: (n,) rows of the tokens in the embedding. Most mechanisms ignore them.
+            before: (n,) embedding row of the token written before each. Most mechanisms ignore it.
         """
         return self.replace(ids, epsilon, noise)
 
     def replace_queries(self, queries: Vectors, of: Ids, epsilon: Floats, noise: Noise) -> Ids:
-        """Return the replacement of each of n units, such as sentences, which have vectors and need
-        not be among the words. A mechanism that draws no sentences does not implement this method.
+        """Return the replacement of each of n draws for query vectors, such as sentence vectors,
+        which need not be vectors of words. A mechanism that draws no sentences does not implement
+        this method.
 
         Args:
-            queries: (q, p) vectors of units.
+            queries: (q, p) query vectors.
             of: (n,) the query of each draw.
             epsilon, noise: the epsilon and the noise of each draw.
         """
@@ -284,10 +290,10 @@ class Mechanism:
         written: ModelRows | None = None,
         words: Sequence[str] = (),
     ) -> WordNumbers:
-        """Draw the tokens of texts.
+        """Replace the tokens of whole texts by randomly drawn words.
 
         This implementation draws each token independently. A mechanism whose weights depend on the
-        text before a token overrides it and draws in the order of writing.
+        text before a token overrides this method and draws in the order of writing.
 
         Args:
             texts: n tokens, m of which are drawn.
@@ -295,8 +301,8 @@ class Mechanism:
             epsilon: (m,) epsilon of each drawn token; 0 for unknown words.
             generators: one generator for all texts, or a function that returns the generator of a
                 text, given the number of the text from 0.
-            written: (W,) for each word, the row of its written form among the tokens of a model of
-                words; None if each word is its own written form.
+            written: (W,) for each word, the row of its written form among the tokens of a word
+                model; None if each word is its own written form.
             words: list of words to which kept tokens without a row refer.
 
         Returns:
@@ -331,15 +337,15 @@ class Mechanism:
         return spread(texts, drawn)
 
     def needs_lists(self, epsilon: float) -> bool:  # noqa: ARG002
-        """Return whether most words need their lists of near words at this epsilon."""
+        """Return whether most words need their lists of nearest words at this epsilon."""
         return False
 
     def distance(self, first: Ids, second: Ids) -> Floats:
-        """Return the guarantee's distance for n pairs of ids, shape (n,)."""
+        """Return the distance of the guarantee for n pairs of token ids, shape (n,)."""
         raise NotImplementedError
 
     def distances_of(self, ids: Ids) -> Floats:
-        """Return approximate distances of n words to all W words, (n, W). They serve surveys and
+        """Return approximate distances from n words to all W words, (n, W). They serve surveys and
         must not serve a guarantee.
         """
         every = np.arange(self.size)
@@ -347,8 +353,8 @@ class Mechanism:
 
     @classmethod
     def has_closed_form(cls) -> bool:
-        """Return whether the probabilities of the outputs are known: the class has a ``log_pmf``
-        of its own.
+        """Return whether the probabilities of the outputs have a closed form, which is so if the
+        class has its own ``log_pmf``.
         """
         return cls.log_pmf is not Mechanism.log_pmf
 
@@ -357,19 +363,20 @@ class Mechanism:
         W).
 
         Args:
-            before: the word before each id; -1 if there is no such word. Most mechanisms ignore it.
+            before: the word before each id; -1 if no word precedes the id. Most mechanisms ignore
+                it.
         """
         raise NotImplementedError
 
     def log_pmf_of(self, queries: Vectors, epsilon: Floats) -> Floats:
-        """Return log probabilities, shape (n, W), of the outputs for n units that have vectors; see
+        """Return log probabilities, shape (n, W), of every output for each of n query vectors; see
         ``replace_queries``.
         """
         raise NotImplementedError
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """Return the privacy map: an upper bound on |ln Pr[M(w)=y] - ln Pr[M(w')=y]| for n tokens,
-        in nats, shape (n,).
+        """Return the privacy map: an upper bound on the privacy loss |ln Pr[M(w)=y] - ln
+        Pr[M(w')=y]| of each of n tokens, in nats, shape (n,).
 
         Each class must define this map itself, because the map holds for the code of that class
         only. A derived class without its own definition claims nothing.
@@ -391,8 +398,8 @@ class Mechanism:
 def by_generator(
     texts: TextTokens, generators: Generators
 ) -> Iterator[tuple[int, int, np.random.Generator]]:
-    """For each generator, yield the range of drawn tokens that use it (first token, and the token
-    after the last), in order of writing.
+    """Yield each random generator with the range of drawn tokens that use it (first token, and the
+    token after the last), in the order of writing.
     """
     is_drawn = texts.kind == DRAWN
     n_drawn = int(is_drawn.sum())
@@ -407,8 +414,9 @@ def by_generator(
 
 
 def spread(texts: TextTokens, drawn: Ids) -> WordNumbers:
-    """Return (n,) the drawn words. Each drawn token has its own word, each token that copies a
-    drawn token has the word of that token, and all others have -1.
+    """Expand the drawn words from the drawn tokens to all n tokens: each drawn token has its own
+    word, each token that copies a drawn token has the word of that token, and all other tokens have
+    -1.
     """
     out = np.full(len(texts.kind), -1, dtype=np.int64)
     out[texts.kind == DRAWN] = drawn
@@ -424,7 +432,7 @@ def check_epsilon(epsilon: Floats) -> None:
 
 
 class EuclideanMechanism(Mechanism):
-    """Mechanism over word vectors, with a guarantee in their Euclidean distance.
+    """Base class of mechanisms over word vectors, with a guarantee in their Euclidean distance.
 
     Attributes:
         vectors: (V, p) vectors of the input and output words.
@@ -443,14 +451,14 @@ class EuclideanMechanism(Mechanism):
         self.size = len(self.vectors)
 
     def distance(self, first: Ids, second: Ids) -> Floats:
-        """Return the distance d for n pairs of ids, shape (n,)."""
+        """Return the Euclidean distance for n pairs of token ids, shape (n,)."""
         from lexveil.core.embeddings.exact_search import pair_distances
 
         return pair_distances(self.vectors, first, second)
 
     def distances_of(self, ids: Ids) -> Floats:
-        """Return approximate distances, as in ``Mechanism``. The error is about 1e-3 of the length
-        of the vectors, because float32 products cancel.
+        """Return approximate Euclidean distances, as in ``Mechanism``. The error is about 1e-3 of
+        the length of the vectors, because float32 products cancel.
         """
         return product_distances(self.vectors[ids], self.vectors)
 
@@ -469,7 +477,7 @@ REGISTERED: dict[str, type[Mechanism]] = {}
 
 
 def register(mechanism: C) -> C:
-    """Add a mechanism to the registry, under the name of its module."""
+    """Add a mechanism class to the registry, under the name of its module."""
     module = mechanism.__module__.rpartition(".")[2]
     if mechanism.name != module:
         raise ParameterError(

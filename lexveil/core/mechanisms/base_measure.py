@@ -1,5 +1,5 @@
-"""Base measures from public text: integer weights for how likely a word is after the previously
-written word.
+"""Base measures from public text: integer weights that are larger for a word that is likely after
+the previously written word.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class BaseMeasure(NamedTuple):
     after: Ids
 
     def of(self, before: int) -> Ids:
-        """Return (V,) m(y | c) of every word y after the token c.
+        """Return (V,) the base measure m(y | c) of every word y after the token c.
 
         Args:
             before: the row of c; -1 if no token precedes y.

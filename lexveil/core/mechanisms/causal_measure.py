@@ -1,5 +1,5 @@
-"""Base measures from a causal language model: weights for how likely a word is after all of the
-text before it.
+"""Base measures from a causal language model: integer weights that are larger for a word that is
+likely after all of the text before it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PIECES = 500
 
 
 class CausalWords(NamedTuple):
-    """Public causal language model over the tokens of an embedding.
+    """Public causal language model over the tokens of an embedding, not yet loaded.
 
     Attributes:
         make: function that loads the model. The function can be pickled even if the model cannot.
@@ -39,15 +39,15 @@ class CausalWords(NamedTuple):
 
 
 class Course(NamedTuple):
-    """Tokens of texts in order, of which some are not known yet, with functions that draw the
+    """Tokens of texts in order, some of which are not yet known, with functions that draw the
     unknown tokens.
 
     Attributes:
         is_first: (n,) whether the token begins a text.
         is_drawn: (n,) whether the token is drawn once all tokens before it are known.
         pieces: function that returns the pieces of a token; None while the token is not known.
-        draw: function that draws some tokens, given their base measures m, (t, V). Afterwards their
-            pieces are known.
+        draw: function that draws some tokens, given their base measures m, (t, V). After the draw,
+            the pieces of these tokens are known.
         in_order: whether some tokens copy the output of earlier tokens.
     """
 
@@ -59,8 +59,8 @@ class Course(NamedTuple):
 
 
 class CausalMeasure:
-    """Base measure m(y | c) = max(1, round(C·2^-h(y)·μ(y | c)^κ)), whole numbers with a sum below
-    2^31. C is the same for all y.
+    """Base measure m(y | c) of a word y after the text c, from a causal language model: max(1,
+    round(C·2^-h(y)·μ(y | c)^κ)), whole numbers with a sum below 2^31. C is the same for all y.
 
     μ(y | c) = p(f(y) | c)·π(y). Here f(y) is the first piece of y, p the model's probability of a
     first piece after c, and π(y) the public share of y among the words that begin with that piece.
@@ -104,19 +104,19 @@ class CausalMeasure:
 
     @property
     def single(self) -> Ids:
-        """(V,) m of every word at the beginning of a text."""
+        """(V,) base measure m of every word at the beginning of a text."""
         return self.of(-1)
 
     def of(self, before: int) -> Ids:
-        """Return (V,) m of every word after a context of the single token ``before``; -1 means an
-        empty context.
+        """Return (V,) the base measure m of every word after a context of the single token
+        ``before``; -1 means an empty context.
         """
         mass: Ids = self.after(np.array([before]))[0]
         return mass
 
     def after(self, before: Ids) -> Ids:
-        """Return (n, V) m of every word after each of n contexts of one token; -1 means an empty
-        context.
+        """Return (n, V) the base measure m of every word after each of n contexts of one token; -1
+        means an empty context.
         """
         numbers = np.empty((len(before), len(self._place)), dtype=np.int64)
         pieces = [
@@ -135,7 +135,7 @@ class CausalMeasure:
         return numbers
 
     def walk(self, course: Course) -> None:
-        """Draw the tokens of texts in order, many texts in parallel.
+        """Draw the unknown tokens of texts in order, with many texts in parallel.
 
         The texts that are processed in parallel depend only on the number and the actions of their
         tokens.
@@ -158,7 +158,9 @@ class CausalMeasure:
             self._read([part.tolist() for part in until[start : start + TEXTS]], course)
 
     def _read(self, parts: list[list[int]], course: Course) -> None:
-        """Read each part up to a token that must be drawn, draw the token, and continue."""
+        """Let the language model read each part up to a token that must be drawn, draw the token,
+        and continue.
+        """
         states = self.model.begin(len(parts), 1)
         at = [0] * len(parts)
         to_read = [deque[int]() for _ in parts]
@@ -193,7 +195,7 @@ class CausalMeasure:
                 )
 
     def _mass(self, next_pieces: Floats) -> Ids:
-        """Return (t, V) m after the contexts of t texts.
+        """Return (t, V) the base measure m of every word after the contexts of t texts.
 
         Args:
             next_pieces: (t, f) probabilities of the first pieces of words.

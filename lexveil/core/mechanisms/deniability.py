@@ -1,5 +1,5 @@
-"""Plausible deniability statistics: N_w, the number of draws that return the word itself, and S_w,
-the number of distinct words among the draws.
+"""Plausible deniability statistics of a mechanism: N_w, the number of draws that return the word
+itself, and S_w, the number of distinct words among the draws.
 
 Source: Feyisetan et al. (2020); Diffractor Figure 4 draws 100 times from each of 100 words.
 """
@@ -20,8 +20,8 @@ DISTRIBUTIONS_AT_A_TIME = (
 
 
 def choose_words(n_words: int, size: int, rng: np.random.Generator) -> Ids:
-    """Return ``size`` different ids among ``n_words``, drawn at random, in ascending order; all ids
-    if there are no more.
+    """Choose ``size`` different word ids at random among ``n_words``, in ascending order; return
+    all ids if there are no more than ``size``.
     """
     return np.sort(rng.choice(n_words, size=min(size, n_words), replace=False)).astype(np.int64)
 
@@ -29,7 +29,7 @@ def choose_words(n_words: int, size: int, rng: np.random.Generator) -> Ids:
 def draw_replacements(
     mechanism: Mechanism, ids: Ids, epsilon: float, n_draws: int, rng: np.random.Generator
 ) -> Ids:
-    """Draw ``n_draws`` replacements for each of n ids, shape (n, n_draws).
+    """Draw ``n_draws`` replacements for each of n word ids, shape (n, n_draws).
 
     Raises:
         ParameterError: if the mechanism refuses epsilon.
@@ -44,12 +44,12 @@ def draw_replacements(
 
 
 def unchanged_counts(ids: Ids, drawn: Ids) -> Ids:
-    """Return N_w, the number of each word's draws that are the word itself, shape (n,)."""
+    """Return N_w for each word: how many of its draws are the word itself, shape (n,)."""
     return np.asarray((drawn == ids[:, None]).sum(axis=1), dtype=np.int64)
 
 
 def distinct_counts(drawn: Ids) -> Ids:
-    """Return S_w, the number of distinct words among each word's draws, shape (n,)."""
+    """Return S_w for each word: the number of distinct words among its draws, shape (n,)."""
     ordered = np.sort(drawn, axis=1)
     return np.asarray(
         (np.diff(ordered, axis=1) > 0).sum(axis=1) + min(1, drawn.shape[1]), dtype=np.int64
@@ -59,8 +59,9 @@ def distinct_counts(drawn: Ids) -> Ids:
 def expectations(
     mechanism: Mechanism, ids: Ids, epsilon: float, n_draws: int
 ) -> tuple[Floats, Floats]:
-    """Return the expected share of draws that return the word itself, Pr[M(w) = w], and the
-    expected S_w, the sum of 1 - (1 - p_y)^n_draws over all words y; shape (n,) each.
+    """Return, for each of n words, two expectations, shape (n,) each: the share of draws that
+    return the word itself, Pr[M(w) = w]; and S_w, the number of distinct words among ``n_draws``
+    draws, which is the sum of 1 - (1 - p_y)^n_draws over all words y.
     """
     unchanged = np.empty(len(ids))
     distinct = np.empty(len(ids))
@@ -83,12 +84,12 @@ def statistics(
     rng: np.random.Generator,
     n_draws: int = DRAWS_OF_A_WORD,
 ) -> dict[str, object]:
-    """Draw N_w and S_w of some words, and compute their expectations if the distribution has a
-    closed form.
+    """Measure the plausible deniability of some words: draw N_w and S_w (see the module), and
+    compute their expectations if the distribution has a closed form.
 
     Returns:
         One row of a table by mechanism and epsilon, as JSON values: mean and quartiles over the
-            words, of N_w, of S_w and of their expectations (None without a closed form).
+        words, of N_w, of S_w and of their expectations (None without a closed form).
 
     Raises:
         ParameterError: if the mechanism refuses epsilon.

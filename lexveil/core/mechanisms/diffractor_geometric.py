@@ -1,4 +1,6 @@
-"""1-Diffractor with two-sided geometric noise on the position in a list."""
+"""The 1-Diffractor mechanism with two-sided geometric noise on a word's position in a list of
+words.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from lexveil.core.mechanisms.word_lists import OnLists, OnListsParameters, settl
 
 @register
 class DiffractorGeometric(OnLists):
-    """Add two-sided geometric noise to the index, Pr[X=x] = (e^ε-1)/(e^ε+1)·e^{-ε|x|}, and clip to
-    [0, W-1].
+    """Replace a word by adding two-sided geometric noise to its index in a word list, Pr[X=x] =
+    (e^ε-1)/(e^ε+1)·e^{-ε|x|}, and clipping the sum to [0, W-1].
 
     Source: Meisenbacher et al. (2024), 1-Diffractor, 1-D_G. Without clipping Pr[X=0] = tanh(ε/2).
 
@@ -36,11 +38,13 @@ class DiffractorGeometric(OnLists):
         super().__init__(orders)
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """Return ε·d; the class docstring gives the proof."""
+        """Return the privacy loss ε·d; the class docstring gives the proof."""
         return epsilon * distance
 
     def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
-        """Return the log distribution over the indexes of one list, shape (n, W)."""
+        """Return the log probability of each output index for n input indexes in one list, shape
+        (n, W).
+        """
         if self.size == 1:
             return np.zeros((len(index), 1))
         steps = np.abs(np.arange(self.size) - index[:, None])
@@ -54,7 +58,7 @@ class DiffractorGeometric(OnLists):
         return log_weight
 
     def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
-        """Add the noise to each index, and clip the result to the list."""
+        """Add the geometric noise to each index, and clip the result to the list."""
         from lexveil.core.mechanisms.kernels.diffractor import geometric
 
         moved, doubt = geometric(index, epsilon, words, self.size)
@@ -66,7 +70,8 @@ class DiffractorGeometric(OnLists):
 
 
 def geometric_size(words: Words, epsilon: float, limit: int) -> int:
-    """Return |X| of two-sided geometric noise exactly, or ``limit`` if |X| is larger.
+    """Return |X|, the absolute value of two-sided geometric noise X, exactly; or ``limit`` if |X|
+    is larger.
 
     The value is the largest m with U < Pr[|X| >= m] = 2·e^{-εm}/(1 + e^{-ε}), where U is the
     uniform number. The last bit of the first word is the sign and not part of U.
@@ -75,7 +80,9 @@ def geometric_size(words: Words, epsilon: float, limit: int) -> int:
 
 
 def _geometric_at(uniform: Decimal, epsilon: float, limit: int) -> int:
-    """Return |X| at a uniform number in [0, 1], or ``limit`` if |X| is larger."""
+    """Return |X|, the absolute value of two-sided geometric noise X, at a uniform number in [0,
+    1]; or ``limit`` if |X| is larger.
+    """
     if uniform <= 0:
         return limit
     e = Decimal(epsilon)

@@ -1,4 +1,6 @@
-"""1-Diffractor with the truncated exponential mechanism on the position in a list."""
+"""The 1-Diffractor mechanism with the truncated exponential mechanism (TEM) on a word's position
+in a list of words.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,15 @@ from lexveil.core.mechanisms.word_lists import OnLists, OnListsParameters, settl
 
 
 class DiffractorTemParameters(OnListsParameters):
-    """Parameters of diffractor_tem."""
+    """Parameters of the mechanism diffractor_tem."""
 
     beta: float = Field(0.001, ge=1e-12, lt=1, description="as of tem")
 
 
 @register
 class DiffractorTem(OnLists):
-    """TEM on the index: replace index i by j with probability proportional to exp(-ε·min(|i-j|,
-    γ)/2).
+    """Replace a word's index i in a word list by j with probability proportional to
+    exp(-ε·min(|i-j|, γ)/2), a truncated exponential mechanism.
 
     γ = (2/ε)·ln((1-β)(W-1)/β), not rounded. Source: Meisenbacher et al. (2024), 1-D_T; Carvalho et
     al. (2023).
@@ -50,15 +52,19 @@ class DiffractorTem(OnLists):
         super().__init__(orders)
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """Return ε·d; the class docstring gives the proof."""
+        """Return the privacy loss ε·d; the class docstring gives the proof."""
         return epsilon * distance
 
     def decay(self, epsilon: Floats) -> tuple[Floats, float]:
-        """Return how the log weight falls: by ε/2 for each position, and by ε·γ/2 at most."""
+        """Return how the log weight of an index falls with its distance: by ε/2 for each position,
+        and by ε·γ/2 at most.
+        """
         return epsilon / 2, float(truncation(np.array([2.0]), self.beta, self.size)[0])
 
     def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
-        """Return the log distribution over the indexes of one list, shape (n, W)."""
+        """Return the log probability of each output index for n input indexes in one list, shape
+        (n, W).
+        """
         steps = np.abs(np.arange(self.size) - index[:, None])
         gamma = truncation(epsilon, self.beta, self.size)
         log_weight: Floats = -epsilon[:, None] / 2 * np.minimum(steps, gamma[:, None])
@@ -67,7 +73,7 @@ class DiffractorTem(OnLists):
 
     def reach(self, epsilon: Floats) -> Floats:
         """Return the radius within which the weight of an index depends on its distance: γ plus a
-        margin larger than its rounding error.
+        margin that is larger than the rounding error of γ.
 
         With a smaller radius, the score could change by more than 1 between the last index inside
         the radius and the next one.
@@ -78,7 +84,7 @@ class DiffractorTem(OnLists):
         return reach
 
     def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
-        """Draw the new index of each of n indexes."""
+        """Draw a new index for each of n indexes."""
         from lexveil.core.mechanisms.kernels.diffractor import truncated_exponential
 
         gamma = self.reach(epsilon)
@@ -95,8 +101,8 @@ class DiffractorTem(OnLists):
         return new
 
     def _at(self, uniform: Decimal, index: int, epsilon: float, radius: int) -> int:
-        """Return the new index at a uniform number in [0, 1]. The kernel uses the same order of
-        indexes.
+        """Return the new index of a word at a uniform number in [0, 1]. The compiled kernel uses
+        the same order of indexes.
         """
         left = min(index, radius)
         right = min(self.size - 1 - index, radius)

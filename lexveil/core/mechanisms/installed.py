@@ -1,4 +1,4 @@
-"""Mechanisms of other packages: entry points of the group ``lexveil.mechanisms``.
+"""Mechanisms of other installed packages: entry points of the group ``lexveil.mechanisms``.
 
     [project.entry-points."lexveil.mechanisms"]
     mine = "my_package.mine:Mine"
@@ -20,13 +20,15 @@ GROUP = "lexveil.mechanisms"
 
 @cache
 def entries() -> dict[str, EntryPoint]:
-    """Return the entry points of installed mechanisms, sorted by name, without loading any."""
+    """Return the entry points of the mechanisms in other packages, sorted by name, without loading
+    any.
+    """
     entry_list = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
     return {entry.name: entry for entry in entry_list}
 
 
 def load(name: str, base: type[Any]) -> type[Any]:
-    """Load the class of an installed mechanism, without its claims.
+    """Load the mechanism class of another installed package, without its privacy claims.
 
     Args:
         base: the class from which the mechanism must be derived.
@@ -57,8 +59,8 @@ def load(name: str, base: type[Any]) -> type[Any]:
 
 
 def _without_claim(own: type[Any], why: str) -> type[Any]:
-    """Return a derived class that states no guarantee, with the reason. The code of the mechanism
-    cannot override this.
+    """Return a derived class of a mechanism that states no guarantee, and the reason. The
+    mechanism's own code cannot override this.
     """
 
     def reason(_: Any) -> str:

@@ -1,5 +1,5 @@
-"""MADLIB, also called MVC or multivariate Laplace. It adds noise to the word's vector and takes the
-nearest word.
+"""The MADLIB mechanism, also called MVC or multivariate Laplace. It adds noise to the word's
+vector and returns the word nearest to the noisy vector.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ class Madlib(EuclideanMechanism):
 
     @property
     def searched(self) -> int:  # type: ignore[override]
-        """The number of coordinates that the search for the replacement of one token reads."""
+        """Number of coordinates that the search for one token's replacement reads."""
         return int(self.vectors.size)
 
     def remapped(self, space: Space, parameters: Mapping[str, Any]) -> Mechanism:
-        """Return the mechanism followed by ``rank_remap``."""
+        """Return this mechanism followed by ``rank_remap``, a post-processing."""
         from lexveil.core.mechanisms.rank_remap import RankRemap
 
         return RankRemap(self, space.near(), **parameters)
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """Return ε·d; the class docstring gives the proof."""
+        """Return the privacy loss ε·d; the class docstring gives the proof."""
         return epsilon * distance
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        """Draw n vectors with density proportional to exp(-ε|z|).
+        """Draw n noise vectors with density proportional to exp(-ε|z|).
 
         The radius is Gamma(shape p, scale 1/ε), the direction uniform on the sphere.
 
@@ -78,7 +78,7 @@ class Madlib(EuclideanMechanism):
         return noise
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:
-        """Return the word nearest to each noisy vector."""
+        """Return the word nearest to each token's noisy vector."""
         return self.replace_queries(self.vectors, ids, epsilon, noise)
 
     def replace_queries(
@@ -88,7 +88,7 @@ class Madlib(EuclideanMechanism):
         epsilon: Floats,  # noqa: ARG002
         noise: Floats,
     ) -> Ids:
-        """Return the word nearest to each noisy query.
+        """Return the word nearest to each query vector after noise is added.
 
         Args:
             queries: (q, p) vectors, which need not be vectors of words.

@@ -1,4 +1,6 @@
-"""Mahalanobis: MADLIB with longer noise in the directions in which the embedding spreads more."""
+"""The Mahalanobis mechanism: MADLIB with longer noise in the directions in which the embedding
+spreads more.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ ROWS_AT_A_TIME = 8192  # rows per block of the sum of products
 
 
 class MahalanobisParameters(Section):
-    """Parameters of mahalanobis."""
+    """Parameters of the mechanism mahalanobis."""
 
     # At λ = 1 a direction in which the embedding has no spread would get no noise at all.
     lambda_: float = Field(
@@ -70,12 +72,12 @@ class Mahalanobis(Madlib):
         self._whitened: Vectors | None = None
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """Return ε·d; the class docstring gives the proof."""
+        """Return the privacy loss ε·d; the class docstring gives the proof."""
         return epsilon * distance
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        """Draw n vectors with density proportional to exp(-ε|A^{-1}z|), shape (n, p), from the same
-        random numbers as MADLIB.
+        """Draw n noise vectors with density proportional to exp(-ε|A^{-1}z|), shape (n, p), from
+        the same random numbers as MADLIB.
         """
         ball = super().noise(epsilon, rng)
         if self.lambda_ == 0:
@@ -87,7 +89,7 @@ class Mahalanobis(Madlib):
         return shaped
 
     def distance(self, first: Ids, second: Ids) -> Floats:
-        """Return d_RM for n pairs of ids, shape (n,)."""
+        """Return the regularized Mahalanobis distance d_RM for n pairs of token ids, shape (n,)."""
         difference = self.vectors[first].astype(np.float64) - self.vectors[second]
         if self.lambda_:
             difference = difference @ self._inverse_root
@@ -95,8 +97,8 @@ class Mahalanobis(Madlib):
         return lengths
 
     def distances_of(self, ids: Ids) -> Floats:
-        """Return approximate distances, as in ``Mechanism``: Euclidean distances of the vectors
-        multiplied by A^{-1}.
+        """Return approximate Mahalanobis distances, as in ``Mechanism``: Euclidean distances of
+        the vectors multiplied by A^{-1}.
         """
         if self._whitened is None:
             self._whitened = self.vectors @ self._inverse_root.astype(np.float32)
@@ -104,8 +106,8 @@ class Mahalanobis(Madlib):
 
 
 def scaled_covariance(vectors: Vectors) -> Floats:
-    """Return the covariance (p, p) of V vectors, scaled to trace p; the identity if all vectors are
-    equal.
+    """Return the covariance matrix (p, p) of V vectors, scaled to trace p; the identity if all
+    vectors are equal.
     """
     p = vectors.shape[1]
     mean = vectors.mean(axis=0, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Mechanisms that draw sentences of a bank for query vectors.
+"""Mechanisms that draw sentences of a public sentence bank for query vectors.
 
 TEM has a sampler of its own for sentences, ``SentenceDraws``. The mechanisms that add noise accept
 any vector as input, not only the vectors of a vocabulary; their output is a sentence of the bank
@@ -33,7 +33,7 @@ OF_VECTORS = {  # the distance in the guarantee of each mechanism
 def sentence_mechanism(
     name: str, vectors: Vectors, radius: float, parameters: Mapping[str, Any]
 ) -> Mechanism:
-    """Return a mechanism over the vectors of a bank.
+    """Build a mechanism that draws sentences from the vectors of a sentence bank.
 
     Args:
         radius: upper bound on the length of the vectors of the bank and of texts.

@@ -1,4 +1,4 @@
-"""Rank remapping: post-processing that moves an output word to one of its neighbours."""
+"""Rank remapping: post-processing that replaces an output word by one of its nearest neighbours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RankRemapParameters(Section):
-    """Parameters of rank_remap, which post-processes the mechanisms that add noise to a vector to
+    """Parameters of rank_remap, a post-processing for the mechanisms that add noise to a vector to
     choose their output: madlib, mahalanobis, vickrey.
     """
 
@@ -84,11 +84,11 @@ class RankRemap(Mechanism):
         return self.inner.is_proven
 
     def distance(self, first: Ids, second: Ids) -> Floats:
-        """Return the inner mechanism's distance for n pairs of ids, shape (n,)."""
+        """Return the distance of the inner mechanism for n pairs of token ids, shape (n,)."""
         return self.inner.distance(first, second)
 
     def distances_of(self, ids: Ids) -> Floats:
-        """Return the inner mechanism's distances of n words to all words."""
+        """Return the inner mechanism's approximate distances from n words to all words."""
         return self.inner.distances_of(ids)
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
@@ -96,12 +96,12 @@ class RankRemap(Mechanism):
         return self.inner.privacy_loss(epsilon, distance)
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        """Draw the inner mechanism's noise, and one column of uniform numbers."""
+        """Draw the inner mechanism's noise, and one column of uniform numbers for the ranks."""
         inner = self.inner.noise(epsilon, rng)
         return np.hstack([inner, rng.random((len(epsilon), 1))])
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:
-        """Run the inner mechanism, then move each output to one of its neighbours."""
+        """Run the inner mechanism, then replace each output word by one of its neighbours."""
         near = self.inner.replace(ids, epsilon, noise[:, :-1])
         ranks = self.rank(epsilon, noise[:, -1])
         moved = np.empty(len(near), dtype=np.int64)
@@ -110,12 +110,12 @@ class RankRemap(Mechanism):
         return moved
 
     def needs_lists(self, epsilon: float) -> bool:  # noqa: ARG002
-        """Return True: this mechanism needs the lists of near words at every epsilon."""
+        """Return True: this mechanism needs the lists of nearest words at every epsilon."""
         return True
 
     def rank(self, epsilon: Floats, uniform: Floats) -> Ids:
-        """Return the rank i of each of n tokens by inverse CDF. The rank is geometric, truncated at
-        R-1.
+        """Compute the neighbour rank i of each of n tokens from uniform numbers, by inverse CDF.
+        The rank has a geometric distribution, truncated at R-1.
         """
         rate = self.c * epsilon
         level = -np.log1p(uniform * np.expm1(-rate * self.ranks)) / rate

@@ -1,6 +1,4 @@
-"""Registry of mechanisms: the mechanism modules of this package, and the mechanisms of installed
-packages.
-"""
+"""Registry of mechanisms: those of this package, and those of other installed packages."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ __all__ = ["MECHANISMS", "Mechanism", "Space", "build_mechanism"]
 
 
 class _Mechanisms(dict[str, Any]):
-    """The classes of mechanisms by name. Access to a mechanism that could not be loaded raises an
-    error with the reason.
+    """Mechanism classes by name. Access to a mechanism that could not be loaded raises an error
+    with the reason.
     """
 
     def __missing__(self, name: str) -> Any:
@@ -29,7 +27,7 @@ class _Mechanisms(dict[str, Any]):
 
 
 def _found() -> _Mechanisms:
-    """Return all mechanisms: those of this package sorted by name, then those of other packages
+    """Find all mechanisms: those of this package sorted by name, then those of other packages
     sorted by name. A mechanism of another package that cannot be loaded is left out.
     """
     classes = _Mechanisms()

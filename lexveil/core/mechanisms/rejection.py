@@ -1,4 +1,6 @@
-"""Constants and the table of draws, shared by the rejection samplers and their compiled kernels."""
+"""Constants and the table of pending draws, shared by the rejection samplers and their compiled
+kernels.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ SKIPPED = 3
 
 
 class Draws(NamedTuple):
-    """Draws that are still to be made, one per row.
+    """Draws that are still to be made by rejection sampling, one per row.
 
     Attributes:
         inputs: (n,) number of the word, or of the query vector, that is replaced.

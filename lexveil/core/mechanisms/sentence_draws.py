@@ -1,7 +1,8 @@
-"""TEM over the sentences of a public bank, for any query vector.
+"""TEM, the Truncated Exponential Mechanism, over the sentences of a public sentence bank, for any
+query vector.
 
 A word mechanism takes ids, which are rows of its vocabulary. This mechanism takes query vectors,
-and the query need not be a vector of the bank.
+and the query need not be the vector of a sentence in the bank.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ class _Whole(NamedTuple):
 
 
 class SentenceDraws(TruncatedExponential):
-    """Replace a unit s by a sentence y of the bank with probability proportional to
-    exp(-ε·min(d(s,y), γ)/2), γ = (2/ε)·ln((1-β)(N-1)/β), d the Euclidean distance of their vectors.
+    """Replace a unit s (a sentence or a text) by a sentence y of a public sentence bank with
+    probability proportional to exp(-ε·min(d(s,y), γ)/2), γ = (2/ε)·ln((1-β)(N-1)/β), d the
+    Euclidean distance of their vectors.
 
     Source: Carvalho et al. (2023) for the mechanism over words. Here the input is any unit that has
     a vector (a sentence or a text), and the output is one of the N sentences of a public bank.
@@ -50,10 +52,10 @@ class SentenceDraws(TruncatedExponential):
     most exp(ε·d/2), and so does their sum. No two units are farther apart than the diameter D, so a
     draw is also ε·D locally private (docs/proofs/sentences.md).
 
-    Sampling is by rejection, which is exact for any envelope. The envelopes of the bank's sentences
-    follow from distances of coordinates in whole steps, which float32 products compute exactly. A
-    proposal is accepted by its own distance. Decimal arithmetic makes the decisions that rounding
-    could change, as in ``Tem``.
+    Sampling is by rejection, which is exact for any envelope (upper bound on a weight). The
+    envelopes of the bank's sentences follow from distances of coordinates in whole steps, which
+    float32 products compute exactly. Whether a proposed sentence is accepted depends on its own
+    distance. Decimal arithmetic makes the decisions that rounding could change, as in ``Tem``.
 
     Attributes:
         vectors: (N, p) float32, the sentences of the bank.
@@ -103,11 +105,11 @@ class SentenceDraws(TruncatedExponential):
         return buffers
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
-        """Draw sentences for sentences of the bank itself."""
+        """Draw a replacement sentence for each of some sentences of the bank itself."""
         return self.replace_queries(self.vectors, ids, epsilon, noise)
 
     def replace_queries(self, queries: Vectors, of: Ids, epsilon: Floats, noise: Words) -> Ids:
-        """Draw sentences for query vectors.
+        """Draw a replacement sentence for each draw of a query vector.
 
         Args:
             queries: (q, p) vectors, none longer than ``radius``.
@@ -131,8 +133,8 @@ class SentenceDraws(TruncatedExponential):
         return out
 
     def _replace(self, queries: Vectors, of: Ids, epsilon: Floats, noise: Words) -> Ids:
-        """Draw sentences for a few queries. A query that is drawn with several ε counts once for
-        each.
+        """Draw replacement sentences for a few queries. A query that is drawn with several ε
+        counts once for each.
         """
         from lexveil.core.mechanisms.kernels import sentence_draws as sampler
 
@@ -180,9 +182,9 @@ class SentenceDraws(TruncatedExponential):
         return out
 
     def _envelopes(self, epsilon: Floats) -> Int64:
-        """Return (t, buckets) whole numbers that bound the weights of sentences from above. The
-        number of a bucket bounds all sentences whose squared distance in whole steps lies in this
-        bucket.
+        """Return (t, buckets) envelopes: whole numbers that bound the weights of sentences from
+        above. The number of a bucket bounds all sentences whose squared distance in whole steps
+        lies in this bucket.
 
         Rounding can make the distance of two vectors larger than their true distance, by at most
         the part of both vectors that rounding removes.
@@ -197,7 +199,9 @@ class SentenceDraws(TruncatedExponential):
         return whole
 
     def _sums(self, queries: _Whole, tables: Int64, table_of: Ids) -> Int64:
-        """Return (q, blocks) sums of the envelopes over each block of sentences."""
+        """Return (q, blocks) the sums of the envelopes (upper bounds on weights) over each block
+        of sentences.
+        """
         from lexveil.core.mechanisms.kernels.sentence_draws import add_envelopes
 
         sums = np.empty(
@@ -221,8 +225,8 @@ class SentenceDraws(TruncatedExponential):
         return sums
 
     def log_pmf_of(self, queries: Vectors, epsilon: Floats) -> Floats:
-        """Return log probabilities ln Pr[M(s) = y] for each of n queries and every sentence, (n,
-        N).
+        """Return the log probability ln Pr[M(s) = y] of every bank sentence y for each of n query
+        vectors, (n, N).
         """
         distances = np.array([distances_to(self.vectors, query) for query in queries])
         log_weight = self.log_weights(distances, epsilon)
@@ -230,18 +234,20 @@ class SentenceDraws(TruncatedExponential):
         return log_weight
 
     def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:  # noqa: ARG002
-        """Return log probabilities ln Pr[M(s) = y] for each of n sentences of the bank and every
-        sentence, (n, N).
+        """Return the log probability ln Pr[M(s) = y] of every bank sentence y for each of n
+        sentences of the bank, (n, N).
         """
         return self.log_pmf_of(self.vectors[ids], epsilon)
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """Return ε·d plus the bound on the error that rounding of distances can add."""
+        """Return the privacy loss ε·d plus a bound on the loss that rounding of distances can
+        add.
+        """
         return epsilon * distance + self.rounding(epsilon)
 
 
 def distances_to(vectors: Vectors, query: Vectors) -> Floats:
-    """Return (m,) the Euclidean distances of vectors to one query, in float64."""
+    """Return (m,) the Euclidean distances from m vectors to one query vector, in float64."""
     difference = vectors.astype(np.float64) - query.astype(np.float64)
     distances: Floats = np.sqrt(np.einsum("np,np->n", difference, difference))
     return distances

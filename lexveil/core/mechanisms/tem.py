@@ -1,5 +1,5 @@
-"""TEM, the Truncated Exponential Mechanism: the weight of a word decreases with its distance up to
-γ, and is constant beyond γ.
+"""TEM, the Truncated Exponential Mechanism: the probability of an output word decreases with its
+distance up to γ, and is constant beyond γ.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_HALVINGS = 62  # greatest number of halvings of a weight; each uses one bit
 
 
 class TemParameters(Section):
-    """Parameters of tem."""
+    """Parameters of the mechanism tem."""
 
     beta: float = Field(
         0.001, ge=1e-12, lt=1, description="largest chance of a word beyond the radius γ"
@@ -65,16 +65,16 @@ class Tem(TruncatedExponential):
     most d(w,w') (triangle inequality), the weights by a factor of at most exp(ε·d/2), and so does
     their sum, whatever μ is.
 
-    Sampling is by rejection, which is exact for any envelope. Uniform proposals are used if they
-    are accepted often enough. Otherwise, words are proposed from shells of the exact nearest words,
-    which contain 1, 1, 2, 4, 8, … words, each with the weight of its nearest word, and from all
-    other words, with the weight of the farthest listed word. A proposal is accepted by the ratio of
-    its own weight to the weight with which it was proposed. If bounds on its distance decide, the
-    distance is not computed. So a further epsilon costs only the computation of the weights of a
-    few shells. Envelopes are whole numbers, uniform numbers have as many bits as needed, and
-    decimal arithmetic makes every decision that rounding could change. So the distribution is
-    exactly that of the distances in float64. The rounding of distances adds at most ``rounding``
-    nats per token to the loss.
+    Sampling is by rejection, which is exact for any envelope (upper bound on the weights). Uniform
+    proposals are used if they are accepted often enough. Otherwise, words are proposed from shells
+    of the exact nearest words, which contain 1, 1, 2, 4, 8, … words, each with the weight of its
+    nearest word, and from all other words, with the weight of the farthest listed word. A proposal
+    is accepted with a probability that is the ratio of its own weight to the weight with which it
+    was proposed. If bounds on its distance decide, the distance is not computed. So a further
+    epsilon costs only the computation of the weights of a few shells. Envelopes are whole numbers,
+    uniform numbers have as many bits as needed, and decimal arithmetic makes every decision that
+    rounding could change. So the distribution is exactly that of the distances in float64. The
+    rounding of distances adds at most ``rounding`` nats per token to the loss.
 
     Attributes:
         vectors: (V, p) float32.
@@ -124,12 +124,12 @@ class Tem(TruncatedExponential):
 
     @classmethod
     def build(cls, space: Space, parameters: Mapping[str, Any]) -> Self:
-        """Build the mechanism over the words of a space, with their lists of near words."""
+        """Build the mechanism over the words of a space, with their lists of nearest words."""
         return cls(space.vectors(), space.near(), space.n_words(), **parameters)
 
     def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:  # noqa: ARG002
-        """Return log probabilities ln Pr[M(w) = u] for each of n ids and every word
-        u, shape (n, V).
+        """Return the log probability ln Pr[M(w) = u] of every word u for each of n token ids,
+        shape (n, V).
         """
         from lexveil.core.embeddings.exact_search import distance_rows
 
@@ -139,7 +139,7 @@ class Tem(TruncatedExponential):
         return log_weight
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
-        """Draw the replacements; each token uses its own random stream."""
+        """Draw the replacement of each token; each token uses its own random stream."""
         from lexveil.core.mechanisms.kernels import tem as sampler
 
         space = sampler.WordTable(self.vectors, self.halvings, self.sketch.rows, self.sketch.step)
@@ -176,17 +176,19 @@ class Tem(TruncatedExponential):
         return out
 
     def _accepts_uniform(self, tokens: Draws, token: int) -> bool:
-        """Decide exactly whether a uniform proposal is accepted."""
+        """Return whether a uniform proposal is accepted, by exact arithmetic."""
         nonce = FIRST_NONCE + 2 * int(tokens.doubts[token, 2])
         return self._accepts(tokens, token, nonce)
 
     def _accepts_listed(self, tokens: Draws, token: int) -> bool:
-        """Decide exactly whether a proposal from shells is accepted."""
+        """Return whether a proposal from the shells of nearest words is accepted, by exact
+        arithmetic.
+        """
         nonce = FIRST_NONCE + 1 + 2 * int(tokens.doubts[token, 2])
         return self._accepts(tokens, token, nonce)
 
     def _accepts(self, tokens: Draws, token: int, nonce: int) -> bool:
-        """Decide exactly whether a proposal is accepted."""
+        """Return whether the proposal of an undecided draw is accepted, by exact arithmetic."""
         from lexveil.core.embeddings.exact_search import pair_distances
 
         word = tokens.inputs[token : token + 1]
@@ -195,12 +197,14 @@ class Tem(TruncatedExponential):
         return self.accepts(distance, tokens, token, nonce)
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """Return ε·d plus the bound on the effect of rounded distances."""
+        """Return the privacy loss ε·d plus a bound on the loss that rounding of distances can
+        add.
+        """
         return epsilon * distance + self.rounding(epsilon)
 
     def plain(self, ids: Ids, epsilon: Floats) -> Flags:
-        """Return (n,) whether each token is drawn by uniform proposals. This depends on word and ε
-        only, never on the batch.
+        """Return (n,) whether each token is drawn by uniform proposals. The answer depends only on
+        word and ε, never on the batch.
 
         The rule uses the weight at the word's root mean square distance. For most words, the
         average weight is larger.
@@ -210,7 +214,7 @@ class Tem(TruncatedExponential):
         return enough
 
     def needs_lists(self, epsilon: float) -> bool:
-        """Return whether most words need their lists of near words at this epsilon."""
+        """Return whether most words need their lists of nearest words at this epsilon."""
         return (
             epsilon > 0
             and not self.plain(np.arange(self.size), np.full(self.size, epsilon)).mean() > 0.5

@@ -1,5 +1,5 @@
-"""TEM in context: a public model of words gives each replacement a weight that depends on the text
-written before it.
+"""TEM in context: the Truncated Exponential Mechanism with a public language model, which gives
+each replacement a weight that depends on the text written before it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FOLLOWING = "public counts of the words after the word written just before"
 
 
 class TemContextParameters(TemParameters):
-    """Parameters of tem_context."""
+    """Parameters of the mechanism tem_context."""
 
     kappa: float = Field(
         1.0,
@@ -144,10 +144,10 @@ class TemContext(Tem):
         )
 
     def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:
-        """Return log probabilities of every word u for each of n ids, (n, V).
+        """Return the log probability of every word u for each of n token ids, (n, V).
 
         Args:
-            before: the word before each id; -1 if there is no such word.
+            before: the word before each id; -1 if no word precedes the id.
         """
         from lexveil.core.embeddings.exact_search import distance_rows
 
@@ -157,14 +157,15 @@ class TemContext(Tem):
         return log_weight
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
-        """Draw each token as a text of its own, without text before it."""
+        """Draw the replacement of each token as if it were a whole text, without text before it."""
         return self.replace_after(ids, epsilon, noise, None)
 
     def replace_after(self, ids: Ids, epsilon: Floats, noise: Words, before: Ids | None) -> Ids:
-        """Draw each token as a text of its own, which begins after the token ``before``.
+        """Draw the replacement of each token as if it were a text that begins after the token
+        ``before``.
 
         Args:
-            before: (n,) rows of the tokens; None if no token comes before.
+            before: (n,) row of the token before each; None if no token comes before any of them.
         """
         n = len(ids)
         kind = np.tile((KEPT, DRAWN), len(ids))
@@ -184,8 +185,9 @@ class TemContext(Tem):
         written: ModelRows | None = None,
         words: Sequence[str] = (),
     ) -> WordNumbers:
-        """Draw the tokens of texts in their order, each given the outputs of the tokens before it.
-        ``Mechanism`` describes the arguments. An unknown word is drawn by the base measure alone.
+        """Draw the replacements in the order of the text, each given the outputs of the tokens
+        before it. ``Mechanism`` describes the arguments. An unknown word is drawn by the base
+        measure alone.
         """
         from lexveil.core.mechanisms.noise.keystream import KEY_WORDS, draw_words
 
@@ -204,8 +206,8 @@ class TemContext(Tem):
         written: Ids | None = None,
         words: Sequence[str] = (),
     ) -> Ids:
-        """Draw tokens as ``replace_texts`` does, with given noise: the keys of the drawn tokens,
-        (m, 4).
+        """Draw the tokens of texts as ``replace_texts`` does, but with given noise, which consists
+        of the random keys of the drawn tokens, (m, 4).
         """
         from lexveil.core.mechanisms.kernels import tem_context as sampler
 
@@ -225,7 +227,7 @@ class TemContext(Tem):
         return self._walk(self._sums, texts, drawn, near)
 
     def _walk(self, sums: Mass, texts: TextTokens, drawn: Drawn, near: Near) -> Ids:
-        """Return the word drawn for each token of texts. The base measure depends on the word
+        """Draw the word for each token of texts, with a base measure that depends on the word
         written before.
         """
         from lexveil.core.mechanisms.kernels import tem as tem_sampler
@@ -265,7 +267,7 @@ class TemContext(Tem):
         near: Near,
         words: Sequence[str],
     ) -> Ids:
-        """Return the word drawn for each token. The base measure comes from a language model, which
+        """Draw the word for each token of texts, with a base measure from a language model, which
         reads only kept words and earlier outputs.
         """
         out = np.full(len(texts.kind), -1, dtype=np.int64)
@@ -296,18 +298,18 @@ class TemContext(Tem):
         return out
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """Return ε·d plus the bound on the effect of rounded distances. It holds for every text
-        written before; m has no rounding error.
+        """Return the privacy loss ε·d plus a bound on the loss that rounding of distances can add.
+        The bound holds for every text written before; m has no rounding error.
         """
         return epsilon * distance + self.rounding(epsilon)
 
     def needs_lists(self, epsilon: float) -> bool:
-        """Return whether most words need their lists of near words at this epsilon."""
+        """Return whether most words need their lists of nearest words at this epsilon."""
         return epsilon > 0
 
 
 def _with_sums(mass: BaseMeasure) -> Mass:
-    """Convert a base measure to the input of the sampler, which has cumulative sums."""
+    """Convert a base measure to the input of the compiled sampler, which has cumulative sums."""
     from lexveil.core.mechanisms.kernels.tem_context import Mass
 
     single, starts, words, after = mass

@@ -36,13 +36,13 @@ class TruncatedExponential(EuclideanMechanism):
     bits: int
 
     def gamma(self, epsilon: Floats) -> Floats:
-        """Return γ, the radius beyond which all outputs have the same weight, in embedding
-        units.
+        """Return γ for each epsilon: the radius beyond which all outputs have the same weight, in
+        embedding units.
         """
         return truncation(epsilon, self.beta, self.size)
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Words:
-        """Draw a key for the random stream of each draw, (n, 4) uint64.
+        """Draw the key of each draw's random stream, (n, 4) uint64.
 
         Raises:
             ParameterError: if an epsilon is not finite and greater than 0.
@@ -53,7 +53,7 @@ class TruncatedExponential(EuclideanMechanism):
         return draw_words(len(epsilon), KEY_WORDS, rng)
 
     def log_weights(self, distances: Floats, epsilon: Floats) -> Floats:
-        """Return log weights -ε·min(d, γ)/2 at the distances (n, V), for n epsilons.
+        """Return the log weights -ε·min(d, γ)/2 at the distances d (n, V), for n epsilons.
 
         Raises:
             ParameterError: if an epsilon is not finite and greater than 0.
@@ -64,8 +64,8 @@ class TruncatedExponential(EuclideanMechanism):
         return log_weights
 
     def rounding(self, epsilon: Floats) -> Floats:
-        """Return a bound on the increase of each draw's loss through the rounding of distances, in
-        nats; shape (n,).
+        """Return an upper bound on how much the rounding of distances increases the privacy loss
+        of each draw, in nats; shape (n,).
 
         The differences of float32 coordinates are rounded once in float64, their squares once, the
         sum p - 1 times in any order, and the root once. So d has a relative error of at most (p +
@@ -78,7 +78,7 @@ class TruncatedExponential(EuclideanMechanism):
         return bound
 
     def accepts(self, distance: float, draws: Draws, draw: int, nonce: int) -> bool:
-        """Decide exactly whether the proposal of an undecided draw is accepted.
+        """Return whether the proposal of an undecided draw is accepted, by exact arithmetic.
 
         Args:
             distance: distance of the proposal from the input.
@@ -98,11 +98,12 @@ def draw_until_decided(
     chosen: Ids,
     out: Ids,
 ) -> None:
-    """Make the chosen draws and write the results to ``out``. If rounding could change a draw, it
-    is decided exactly.
+    """Make the chosen draws and write the results to ``out``. A draw that rounding could change is
+    decided by exact arithmetic.
 
     Args:
-        sample: function that makes some draws, given also their rows, and writes their doubts.
+        sample: function that makes some draws, given also their rows, and records the undecided
+            proposals in them.
         accepts: function that decides whether the proposal of an undecided draw is accepted, given
             the row of the draw.
     """
@@ -127,8 +128,8 @@ def take(draws: Draws, chosen: Ids) -> Draws:
 def is_accepted(
     exponent: tuple[float, float], position: int, bits: int, key: Words, nonce: int
 ) -> bool:
-    """Return whether a real position in [position, position + 1) is below
-    2^bits·exp(-half·distance), exactly.
+    """Return, by exact arithmetic, whether a real position in [position, position + 1) is below
+    2^bits·exp(-half·distance).
 
     Args:
         exponent: half and distance.
@@ -158,7 +159,9 @@ def is_accepted(
 
 
 def truncation(epsilon: Floats, beta: float, n_words: int) -> Floats:
-    """Return γ = (2/ε)·ln((1-β)(V-1)/β), Theorem 4.2; 0 if this value is negative or V is 1."""
+    """Return the truncation radius γ = (2/ε)·ln((1-β)(V-1)/β), Theorem 4.2; 0 if this value is
+    negative or V is 1.
+    """
     if n_words < 2:
         return np.zeros(len(epsilon))
     gamma: Floats = np.maximum(

@@ -1,5 +1,5 @@
-"""Truncated Gumbel: the mechanism takes a random number of nearest words, and returns the word with
-the smallest noisy distance.
+"""The truncated Gumbel mechanism: it takes a random number of nearest words, and returns the one
+with the smallest noisy distance.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOKENS_AT_A_TIME = 2048  # tokens per block
 
 
 class TruncatedGumbelParameters(Section):
-    """Parameters of truncated_gumbel."""
+    """Parameters of the mechanism truncated_gumbel."""
 
     calibration: Literal["theorem", "paper"] = Field(
         "theorem",
@@ -34,8 +34,8 @@ class TruncatedGumbelParameters(Section):
 
 @register
 class TruncatedGumbel(EuclideanMechanism):
-    """Among the k nearest words of w (itself included) take the word with the smallest distance
-    plus Gumbel noise.
+    """Replace w by that one of its k nearest words (w included) for which distance plus Gumbel
+    noise is smallest.
 
     k ~ Poisson(ln V) truncated to [1, V]. The noise is Gumbel of scale b truncated to [-Δmax,
     Δmax]: b = 2Δmax / min(W₀(2aΔmax), ln(aΔmin)), a = (ε - 2(1+ln V)/Δmin)/3, W₀ Lambert's
@@ -44,13 +44,13 @@ class TruncatedGumbel(EuclideanMechanism):
 
     Source: Xu et al. (2021a).
 
-    Privacy: no guarantee is proven. The paper claims ε·d with d the Euclidean distance if aΔmin
-    > 1. The number of neighbours alone violates the claim, whatever the noise: Pr[w'|w'] >=
-    Pr[k=1], but Pr[w'|w] <= Pr[k > number of words nearer to w], and that tail falls faster than
-    exp(-ε·d) allows (tests/auditing shows it on real words). ``calibration="theorem"`` refuses an ε
-    that the theorem does not cover; ``"paper"`` takes every ε, as in the paper's experiments.
-    Neighbours and Δ are exact. In float64, k is drawn from 53 bits, so a k of smaller probability
-    never occurs; the noise has the usual rounding of continuous noise.
+    Privacy: no guarantee is proven. The paper claims ε·d with d the Euclidean distance if aΔmin >
+    1. The number of neighbours alone violates the claim, whatever the noise: Pr[w'|w'] >= Pr[k=1],
+    but Pr[w'|w] <= Pr[k > number of words nearer to w], and that tail falls faster than exp(-ε·d)
+    allows (tests/auditing shows it on real words). ``calibration="theorem"`` refuses an ε that the
+    theorem does not cover; ``"paper"`` takes every ε, as in the paper's experiments. Neighbours and
+    Δ are exact. In float64, k is drawn from 53 bits, so a k of smaller probability never occurs;
+    the noise has the usual rounding of continuous noise.
 
     Attributes:
         smallest, largest: Δmin and Δmax, embedding units.
@@ -103,19 +103,19 @@ class TruncatedGumbel(EuclideanMechanism):
 
     @classmethod
     def build(cls, space: Space, parameters: Mapping[str, Any]) -> Self:
-        """Build the mechanism over the words of a space, with their lists of near words."""
+        """Build the mechanism over the words of a space, with their lists of nearest words."""
         return cls(space.vectors(), space.near(), **parameters)
 
     @property
     def smallest_epsilon(self) -> float:
-        """The ε above which the theorem has a calibration, given by aΔmin = 1."""
+        """The ε above which the theorem gives a noise scale, determined by aΔmin = 1."""
         return float((3 + 2 * (1 + np.log(len(self.vectors)))) / self.smallest)
 
     def scale(self, epsilon: Floats) -> Floats:
-        """Return the scale b of the noise for each of n epsilons, embedding units.
+        """Return the scale b of the Gumbel noise for each of n epsilons, in embedding units.
 
         Raises:
-            ParameterError: if the theorem has no calibration for an epsilon; the message names the
+            ParameterError: if the theorem gives no scale for an epsilon; the message names the
                 smallest epsilon that has one.
         """
         from scipy.special import lambertw
@@ -139,7 +139,8 @@ class TruncatedGumbel(EuclideanMechanism):
         return b
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        """Draw (n, 1 + k_most) uniform numbers: one for k, one for the noise of each neighbour.
+        """Draw (n, 1 + k_most) uniform numbers: for each token one for k, the number of
+        neighbours, and one for the noise of each neighbour.
 
         Raises:
             ParameterError: as in ``scale``.
@@ -148,8 +149,8 @@ class TruncatedGumbel(EuclideanMechanism):
         return rng.random((len(epsilon), 1 + self.k_most))
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:
-        """Convert the uniform numbers to k and noise by inverse CDF, and take the word with the
-        smallest noisy distance.
+        """Convert the uniform numbers to k and Gumbel noise by inverse CDF, and return the word
+        with the smallest noisy distance.
         """
         b = self.scale(epsilon)[:, None]
         out = np.empty(len(ids), dtype=np.int64)
@@ -177,7 +178,7 @@ class TruncatedGumbel(EuclideanMechanism):
         return out
 
     def needs_lists(self, epsilon: float) -> bool:  # noqa: ARG002
-        """Return True: this mechanism needs the lists of near words at every epsilon."""
+        """Return True: this mechanism needs the lists of nearest words at every epsilon."""
         return True
 
     def noise_of(self, uniform: Floats, b: Floats) -> Floats:

@@ -1,5 +1,5 @@
-"""Variants of a mechanism: a grid can contain one mechanism several times, with different
-parameters.
+"""Variants of a mechanism: an experiment grid can contain one mechanism several times, with
+different parameters.
 
 The name of a variant contains the parameters that differ from the mechanism's own section of
 params.yaml: ``vickrey-t0.25`` is vickrey with t = 0.25, ``tem-length_penalty0-beta0.01`` has two
@@ -18,13 +18,15 @@ VALUE = re.compile(r"[A-Za-z0-9_.]+")  # characters that are allowed in a file n
 
 
 def base_of(name: str) -> str:
-    """Return the base mechanism of a variant. The name of a mechanism is returned unchanged."""
+    """Return the mechanism's name within the name of a variant. The name of a mechanism is
+    returned unchanged.
+    """
     return name.partition(SEPARATOR)[0]
 
 
 def changed_parameters(name: str, parameters: Sequence[str]) -> dict[str, object]:
-    """Return the parameters that a variant changes, with their values; empty for the name of a
-    mechanism.
+    """Return the parameters that a variant changes from the mechanism's own, with their values;
+    empty for the name of a mechanism.
 
     Args:
         name: MECHANISM, or MECHANISM-PARAMETERVALUE-…

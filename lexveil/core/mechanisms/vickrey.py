@@ -1,5 +1,5 @@
-"""Vickrey: MADLIB's noise, followed by a random choice among the nearest words. MADLIB always takes
-the nearest.
+"""The Vickrey mechanism: MADLIB's noise on the word vector, followed by a random choice among the
+words nearest to the noisy vector, where MADLIB always takes the nearest.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lexveil.core.mechanisms.madlib import Madlib
 
 
 class VickreyParameters(Section):
-    """Parameters of vickrey."""
+    """Parameters of the mechanism vickrey."""
 
     t: float | list[float] = Field(
         0.75,
@@ -90,8 +90,8 @@ class Vickrey(Madlib):
         )
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        """Draw MADLIB's noise, and a column of uniform numbers to choose among the candidates: (n,
-        p + 1).
+        """Draw MADLIB's noise vectors, and a column of uniform numbers to choose among the
+        candidates: (n, p + 1).
         """
         ball = super().noise(epsilon, rng)
         return np.hstack([ball, rng.random((len(epsilon), 1))])
@@ -103,16 +103,17 @@ class Vickrey(Madlib):
         epsilon: Floats,  # noqa: ARG002
         noise: Floats,
     ) -> Ids:
-        """Choose among the words nearest to each noisy query."""
+        """Choose one of the words nearest to each query vector after noise is added."""
         near, distances = self.candidates(queries, of, noise[:, :-1])
         return self.choose(near, distances, noise[:, -1])
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """Return ε·d; the class docstring gives the proof."""
+        """Return the privacy loss ε·d; the class docstring gives the proof."""
         return epsilon * distance
 
     def candidates(self, queries: Vectors, of: Ids, noise: Floats) -> tuple[Ids, Floats]:
-        """Return the k words nearest to each noisy query, and their distances to it, (n, k) each.
+        """Return the k words nearest to each noisy query vector, and their distances to it, (n, k)
+        each.
 
         The input can be left out only if the queries are the vectors of the words.
         """
@@ -124,7 +125,7 @@ class Vickrey(Madlib):
         return near[~out].reshape(-1, self.k), distances[~out].reshape(-1, self.k)
 
     def choose(self, near: Ids, distances: Floats, uniform: Floats) -> Ids:
-        """Draw one candidate per row by inverse CDF."""
+        """Choose one candidate word per row from uniform numbers, by inverse CDF."""
         if len(self.weights) == 1:
             t = float(self.weights[0])
             first = distances[:, 0]

@@ -1,4 +1,4 @@
-"""Base class of the mechanisms of 1-Diffractor, which add noise to a word's position in a list.
+"""Base class of the 1-Diffractor mechanisms, which add noise to a word's position in a list.
 Similar words are neighbours in a list.
 """
 
@@ -23,14 +23,14 @@ GUARD = 40  # number of these digits that are reserved for rounding errors
 
 
 class OnListsParameters(Section):
-    """Parameter of the mechanisms on word lists: the set of lists."""
+    """Parameter of the mechanisms on word lists: the name of the list set."""
 
     lists: Literal["L0", "L1", "L2"] = Field("L0", description="one of word_orders.sets")
 
 
 class OnLists(Mechanism):
-    """Mechanism over word lists. It draws a list, and perturbs the position of the word in this
-    list.
+    """Base class of mechanisms over word lists. The mechanism draws a list, and perturbs the
+    position of the word in this list.
 
     One list is drawn uniformly, independent of the word, and the word is perturbed once, in this
     list. The result has the same distribution as "perturb in each list and publish one of the
@@ -66,7 +66,7 @@ class OnLists(Mechanism):
 
     @classmethod
     def build(cls, space: Space, parameters: Mapping[str, Any]) -> Self:
-        """Build the mechanism over the word orders of a list set."""
+        """Build the mechanism over the word lists of a list set."""
         own = dict(parameters)
         lists = own.pop("lists", cls.Parameters().model_dump()["lists"])
         return cls(space.orders(lists), **own)
@@ -79,8 +79,8 @@ class OnLists(Mechanism):
         return gap
 
     def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:  # noqa: ARG002
-        """Return log probabilities ln Pr[M(w) = u] for each of n ids and every word
-        u, shape (n, W).
+        """Return the log probability ln Pr[M(w) = u] of every word u for each of n token ids,
+        shape (n, W).
         """
         check_epsilon(epsilon)
         total = np.full((len(ids), self.size), -np.inf)
@@ -91,13 +91,15 @@ class OnLists(Mechanism):
         return total
 
     def decay(self, epsilon: Floats) -> tuple[Floats, float]:
-        """Return how the log weight of an index falls with its distance, for n tokens: by how much
-        for each position, (n,), and by how much at most.
+        """Return how the log weight of an index falls with its distance, for n tokens: the
+        decrease for each position, (n,), and the largest decrease.
         """
         return epsilon, np.inf
 
     def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
-        """Return the log distribution over the indexes of one list, shape (n, W)."""
+        """Return the log probability of each output index for n input indexes in one list, shape
+        (n, W).
+        """
         raise NotImplementedError
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Words:
@@ -112,7 +114,7 @@ class OnLists(Mechanism):
         return draw_words(len(epsilon), 2, rng)
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
-        """Perturb each word in the list that its noise chooses."""
+        """Perturb the position of each word in the list that the word's noise chooses."""
         out = np.empty(len(ids), dtype=np.int64)
         n_lists = len(self.orders)
         for start in range(0, len(ids), CHUNK):
@@ -136,7 +138,7 @@ class OnLists(Mechanism):
         return out
 
     def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
-        """Return the new index of each of n indexes."""
+        """Draw a new list index for each of n indexes."""
         raise NotImplementedError
 
 

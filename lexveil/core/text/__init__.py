@@ -1,1 +1,3 @@
-"""Tokenizer, segmentation and rendering of texts. All functions are pure."""
+"""Text processing: tokenizer, segmentation into words and collocations, and rendering. All
+functions are pure.
+"""

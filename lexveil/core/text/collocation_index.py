@@ -1,4 +1,5 @@
-"""Immutable index of collocations by integer word ids, with the PMI of each collocation.
+"""Immutable index of collocations by integer word ids, with the pointwise mutual information (PMI)
+of each collocation.
 
 For every position of a batch of sentences, ``Collocations.scores`` gives the PMI of the bigram and
 of the trigram that starts there. The PMI is minus infinity if no collocation starts there, or if it
@@ -26,7 +27,7 @@ MAX_WORDS = 2**BITS
 
 @dataclass(frozen=True)
 class Collocations:
-    """Immutable index of bigrams and trigrams with their PMI.
+    """Immutable index of bigrams and trigrams with their pointwise mutual information (PMI).
 
     Attributes:
         word_ids: id by word; empty if the index was built from ids only.
@@ -51,8 +52,8 @@ class Collocations:
         trigrams: Sequence[Sequence[str]],
         trigram_pmi: Floats,
     ) -> Collocations:
-        """Build the index from columns of words: ``bigrams`` is (first words, second words),
-        ``trigrams`` has three columns.
+        """Build the index of collocations from columns of words: ``bigrams`` is (first words,
+        second words), ``trigrams`` has three columns.
 
         Raises:
             RequestError: if the collocations have more different words than a key can hold
@@ -75,8 +76,8 @@ class Collocations:
         trigram_pmi: Floats,
         word_ids: dict[str, int] | None = None,
     ) -> Collocations:
-        """Build the index from columns of word ids. Any numbering of words without negative ids is
-        allowed.
+        """Build the index of collocations from columns of word ids. Any numbering of words without
+        negative ids is allowed.
 
         Args:
             bigrams: two (n,) columns, first and second words.
@@ -111,7 +112,7 @@ class Collocations:
         return cls({} if word_ids is None else word_ids, numbers, *pairs, *triples)
 
     def ids(self, words: Iterable[str]) -> Ids:
-        """Return the (n,) word ids of words; -1 for a word that no collocation contains."""
+        """Return the (n,) ids of n words; -1 for a word that no collocation contains."""
         get = self.word_ids.get
         return np.fromiter((get(word, -1) for word in words), dtype=np.int64)
 
@@ -166,7 +167,7 @@ def _pack(columns: Sequence[npt.NDArray[np.int32]]) -> Ids:
 
 
 def _sorted(keys: Ids, scores: Floats) -> tuple[Ids, Floats]:
-    """Sort the keys, drop repeated keys, and keep the first score of each."""
+    """Sort the collocation keys, drop repeated keys, and keep the first score of each key."""
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     scores = np.asarray(scores, dtype=np.float64)[order]
@@ -175,7 +176,9 @@ def _sorted(keys: Ids, scores: Floats) -> tuple[Ids, Floats]:
 
 
 def _looked_up(wanted: Ids, is_wanted: Flags, keys: Ids, scores: Floats) -> Floats:
-    """Return the score of each wanted key; minus infinity for a key that is not in the index."""
+    """Return the PMI score of each wanted key; minus infinity for a key that is not in the
+    index.
+    """
     looked_up = np.full(len(wanted), -np.inf)
     if len(keys):
         positions = np.flatnonzero(is_wanted)

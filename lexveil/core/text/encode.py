@@ -1,5 +1,5 @@
-"""Encoding of a batch of texts: its tokens as arrays, with the class and the vocabulary row of each
-token.
+"""Encoding of a batch of texts: cutting into tokens, with each token's class and vocabulary row in
+arrays.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 class TokenClass(IntEnum):
-    """Class of a token. Arrays hold the numbers; compare them with ``.value``, which is ten times
-    as fast in NumPy.
+    """Class of a token, such as word, stop word or punctuation. Arrays hold the numbers; compare
+    them with ``.value``, which is ten times as fast in NumPy.
 
     ``FOUND`` is the class of every token that a detector found, whatever its own class would be.
     ``SENTENCE`` is the class of all tokens when sentences of a bank are written in place of texts.
@@ -45,12 +45,13 @@ class TokenClass(IntEnum):
 
     @property
     def label(self) -> str:
-        """Name of the class, which token logs and records show."""
+        """Name of the token class, as token logs and records show it."""
         return self.name.lower()
 
     @classmethod
     def labels(cls, *, with_found: bool = False) -> list[str]:
-        """Return the names of the classes of words, in the order of their numbers.
+        """Return the names of the token classes, in the order of their numbers. By default only
+        the classes of words are included.
 
         Args:
             with_found: return the names of all classes, because detectors may have found tokens, or
@@ -61,7 +62,7 @@ class TokenClass(IntEnum):
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Vocabulary, collocations and language with which texts are encoded.
+    """Vocabulary, collocations and language by which texts are cut into tokens and looked up.
 
     Attributes:
         segmentation: word, gst, mst or mst_exact.
@@ -84,7 +85,7 @@ class Lexicon:
 
     @cached_property
     def pieces(self) -> Pieces:
-        """Written form of each token of the vocabulary."""
+        """Written form of each token in the vocabulary."""
         return Pieces.of(self.tokens)
 
     @cached_property
@@ -96,8 +97,8 @@ class Lexicon:
         return joined + np.int8(1)
 
     def look_up(self, forms: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
-        """Return the row of each form (-1 if it has none), and the ``TokenClass`` that follows from
-        the form.
+        """Look up normal forms in the vocabulary. Return the row of each form (-1 if it has none),
+        and the ``TokenClass`` that follows from the form.
 
         Forms are not cached: otherwise the forms of one text would make the look-up of another text
         faster.
@@ -116,7 +117,8 @@ class Lexicon:
         collocations: Collocations | None,
         language: str = DEFAULT,
     ) -> Lexicon:
-        """Build a lexicon. It keeps only the collocations that are tokens of the vocabulary.
+        """Build a lexicon. Of the collocations, it keeps only those that are tokens of the
+        vocabulary.
 
         A collocation without a vector would turn known words into an unknown token.
         """
@@ -127,7 +129,7 @@ class Lexicon:
 
 
 def _known(collocations: Collocations, tokens: Iterable[str]) -> Collocations:
-    """Keep the collocations that are tokens of the vocabulary."""
+    """Return the collocations that are tokens of the vocabulary."""
     number = collocations.word_ids
     parts = list[tuple[list[Ids], Floats]]()
     split = [words for token in tokens if len(words := token.split("_")) > 1]
@@ -144,8 +146,8 @@ def _known(collocations: Collocations, tokens: Iterable[str]) -> Collocations:
 
 @dataclass(frozen=True, repr=False)
 class Encoded:
-    """The n tokens of a batch of texts, in text order. They contain source text and must not leave
-    the process.
+    """Encoded batch of texts: its n tokens, in text order. They contain source text and must not
+    leave the process.
 
     Attributes:
         n_texts: number of texts in the batch, including texts without tokens.
@@ -176,7 +178,7 @@ class Encoded:
 
     @cached_property
     def words(self) -> list[str]:
-        """The normal forms of all words, in text order. Rewriting a batch does not use this
+        """Normal forms of all words, in text order. The rewriting of a batch does not use this
         list.
         """
         words: list[str] = np.array(self.forms, dtype=object)[self.word].tolist()
@@ -191,11 +193,11 @@ class Encoded:
 
     @property
     def sentence_of(self) -> npt.NDArray[np.int64]:
-        """(n,) the sentence that each token belongs to, from 0."""
+        """(n,) index of the sentence to which each token belongs, from 0."""
         return np.searchsorted(self.sentence_offsets, self.first_word, side="right") - 1
 
     def offsets(self) -> npt.NDArray[np.int64]:
-        """Return (n_texts + 1,) offsets: the first token of each text."""
+        """Return (n_texts + 1,) offsets: the index of the first token of each text."""
         return np.searchsorted(self.text_of, np.arange(self.n_texts + 1)).astype(np.int64)
 
 
@@ -207,7 +209,7 @@ def _kind_of(form: str, function_words: frozenset[str]) -> int:
 
 
 def tokenize(texts: Sequence[str], language: str = DEFAULT) -> TokenizedTexts:
-    """Tokenize a batch of texts, with the span of each token."""
+    """Tokenize a batch of texts, and return each token's character span."""
     from lexveil.core.text.tokenize import tokenize_texts
 
     array = texts.array if isinstance(texts, Strings) else pa.array(texts, pa.large_string())
@@ -215,7 +217,7 @@ def tokenize(texts: Sequence[str], language: str = DEFAULT) -> TokenizedTexts:
 
 
 def encode(texts: Sequence[str], lexicon: Lexicon, claim: Claim | None = None) -> Encoded:
-    """Tokenize, segment and look up a batch of texts.
+    """Cut a batch of texts into tokens, and look up each token's class and vocabulary row.
 
     Words are numbered, so that work that depends only on the word is done once per batch and
     distinct word, and the rest is arithmetic on numbers.

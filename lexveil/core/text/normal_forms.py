@@ -1,4 +1,4 @@
-"""Normal forms of tokens. Counts and look-ups use the normal form.
+"""Normal forms of tokens, by which tokens are counted and looked up.
 
 A normal form is lower case, NFC, with straight quotes, and with runs of one mark shortened. It
 contains no white space and no ``_``, so tokens can be joined by a space and the words of a
@@ -58,14 +58,16 @@ def has_letters(form: str) -> bool:
 
 
 def token_of(line: str) -> str:
-    """Convert a line of a user's word list to a token of a vocabulary. In the token, ``_`` joins
-    the words of a collocation.
+    """Convert a line of a user's word list to a token as a vocabulary stores it. ``_`` joins the
+    words of a collocation.
     """
     return "_".join(map(normal_form, line.split()))
 
 
 def is_listed(token: str, words: frozenset[str]) -> bool:
-    """Return whether a token is on a list, or is a collocation that contains a listed word."""
+    """Return whether a list of words contains a token, or a word of a token that is a
+    collocation.
+    """
     return token in words or not words.isdisjoint(token.split("_"))
 
 

@@ -1,4 +1,4 @@
-"""Written form of tokens: letters and spacing."""
+"""Written form of tokens: their letters and the spacing around them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,14 @@ def plain(token: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Convert a text to a token, so that ``plain`` restores the text."""
+    """Convert any text to a token from which ``plain`` restores the text."""
     return text.replace("_", "＿")
 
 
 def _place_of(token: str) -> int:
-    """Return the spacing rule of a token."""
+    """Return the spacing rule of a token, which says where a space separates it from its
+    neighbours.
+    """
     if token[-1:] == "'" and token.rpartition("_")[2] in ELIDED:
         return OPENING
     return _PLACE.get(token, LOOSE)
@@ -46,7 +48,7 @@ def _place_of(token: str) -> int:
 
 @dataclass(frozen=True)
 class Pieces:
-    """Written form of n tokens.
+    """Written form of n tokens: their letters and spacing rules.
 
     Attributes:
         letters: UTF-8 of all tokens, one after the other.
@@ -68,7 +70,7 @@ class Pieces:
 
     @classmethod
     def joined(cls, first: Pieces, second: Pieces) -> Pieces:
-        """Concatenate two sets of pieces."""
+        """Concatenate the written forms of two sequences of tokens."""
         starts = np.concatenate([first.starts, first.starts[-1] + second.starts[1:]])
         letters = np.concatenate([first.letters, second.letters])
         return cls(letters, starts, np.concatenate([first.place, second.place]))

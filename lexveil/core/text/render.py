@@ -1,5 +1,5 @@
-"""Rendering of tokens as text, either with ordinary English spacing or in the writer's layout. A
-writer's layout can identify the writer.
+"""Rendering of tokens as text, either with ordinary English spacing or in the layout of the
+source. A writer's layout can identify the writer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOTHING: Mapping[int, str] = {}  # no replacement texts, for runs without detect
 def render(
     pieces: Pieces, token: npt.NDArray[np.int32], text_of: npt.NDArray[np.int32], n_texts: int
 ) -> Strings:
-    """Write the tokens of a batch of texts, each text separately.
+    """Render the tokens of a batch of texts with ordinary English spacing, each text separately.
 
     Args:
         token: (n,) number of each output token among the pieces, in text order.
@@ -43,8 +43,8 @@ def render_in_layout(
     texts: Sequence[str],
     written: Mapping[int, str] = NOTHING,
 ) -> list[str]:
-    """Write output tokens in the writer's own layout: white space between tokens, capitals, and
-    gaps at dropped tokens.
+    """Render output tokens in the layout of the source texts: white space between tokens,
+    capitals, and gaps at dropped tokens.
 
     No noise protects the layout; the record states that the request asked for it.
 

@@ -33,7 +33,9 @@ WWW, HTTP, HTTPS = (tuple(letters) for letters in (b"www.", b"http://", b"https:
 
 
 class Rules(NamedTuple):
-    """Rules of a language, with words packed as numbers; see ``languages.base.Language``."""
+    """Tokenizer rules of a language, with words packed as numbers; see
+    ``languages.base.Language``.
+    """
 
     abbreviations: Hashes
     elisions: Hashes
@@ -53,7 +55,7 @@ def scan(
     sizes: Int32,
     per_text: Int32,
 ) -> int:  # pragma: no cover - compiled
-    """Find the tokens and sentences of texts.
+    """Scan texts in UTF-8 and write their tokens and sentences into the output arrays.
 
     Args:
         offsets: (t + 1,) the first byte of each text in ``data``.
@@ -122,8 +124,8 @@ def scan(
 def _token_end(
     data: Bytes, at: int, end: int, classes: Classes, mail: bool
 ) -> int:  # pragma: no cover - compiled
-    """Return the end of the token that starts at ``at``. The alternatives of tokenize.py are tried
-    in their order.
+    """Return the end position of the token that starts at ``at``. The alternatives of tokenize.py
+    are tried in their order.
 
     Args:
         end: end of the text.
@@ -164,8 +166,8 @@ def _token_end(
 def _word_end(
     data: Bytes, stop: int, end: int, classes: Classes
 ) -> int:  # pragma: no cover - compiled
-    """Return the end of a word whose first run of letters ends at ``stop``. Further letters may
-    follow after joiners.
+    """Return the end position of a word whose first run of letters ends at ``stop``. Further
+    letters may follow after joiners such as hyphens.
     """
     while stop < end:
         code, width = decode(data, stop)
@@ -180,8 +182,8 @@ def _word_end(
 def _cut_end(
     data: Bytes, at: int, end: int, classes: Classes, rules: Rules
 ) -> int:  # pragma: no cover - compiled
-    """Return the end of the token at ``at`` if the language cuts the token at an apostrophe; ``at``
-    otherwise.
+    """Return the end position of the token at ``at`` if the language cuts the token at an
+    apostrophe; ``at`` otherwise.
 
     These tokens begin with letters and an apostrophe, or with an apostrophe. No earlier alternative
     of the token expression begins like that.
@@ -206,7 +208,7 @@ def _cut_end(
 
 @uncounted
 def _is_in(words: Hashes, packed: np.uint64) -> bool:  # pragma: no cover - compiled
-    """Return whether a packed word is in a list."""
+    """Return whether a list of words contains a word; the words are packed as numbers."""
     for word in words:  # noqa: SIM110
         if word == packed:
             return True
@@ -215,8 +217,8 @@ def _is_in(words: Hashes, packed: np.uint64) -> bool:  # pragma: no cover - comp
 
 @uncounted
 def _folded(code: np.int64) -> np.uint64:  # pragma: no cover - compiled
-    """Return a letter as one byte: the lower-case letter in Latin-1, or 1 for any other letter. No
-    Latin-1 letter has the value 1.
+    """Convert a letter to one byte: the lower-case letter in Latin-1, or 1 for any other letter.
+    No Latin-1 letter has the value 1.
     """
     if code < 128 or 0xC0 <= code <= 0xDE:
         return np.uint64(code | 32)
@@ -225,7 +227,7 @@ def _folded(code: np.int64) -> np.uint64:  # pragma: no cover - compiled
 
 @uncounted
 def _packed(data: Bytes, at: int, stop: int) -> np.uint64:  # pragma: no cover - compiled
-    """Return the letters from ``at`` to ``stop`` as a number, one byte each. Return 0, which
+    """Pack the letters from ``at`` to ``stop`` into a number, one byte each. Return 0, which
     represents no word, if there are more than ``LONGEST_ABBREVIATION`` letters.
     """
     packed = np.uint64(0)
@@ -257,7 +259,7 @@ def _begins(
 def _url_end(
     data: Bytes, at: int, end: int, classes: Classes
 ) -> int:  # pragma: no cover - compiled
-    """Return the end of the URL that starts at ``at``; ``at`` if there is none."""
+    """Return the end position of the URL that starts at ``at``; ``at`` if no URL starts there."""
     if _begins(data, at, end, WWW):
         body = at + len(WWW)
     elif _begins(data, at, end, HTTP):
@@ -284,7 +286,9 @@ def _url_end(
 def _mail_end(
     data: Bytes, at: int, end: int, classes: Classes
 ) -> int:  # pragma: no cover - compiled
-    """Return the end of the e-mail address that starts at ``at``; ``at`` if there is none."""
+    """Return the end position of the e-mail address that starts at ``at``; ``at`` if no address
+    starts there.
+    """
     stop = at
     for _ in range(64):
         if stop == end:
@@ -311,8 +315,8 @@ def _mail_end(
 def _number_end(
     data: Bytes, at: int, end: int, classes: Classes
 ) -> int:  # pragma: no cover - compiled
-    """Return the end of the number that starts at ``at`` and has separators between its digits;
-    ``at`` if it has no separator.
+    """Return the end position of the number that starts at ``at`` and has separators between its
+    digits; ``at`` if the number has no separator.
     """
     last_end = at
     stop = run(data, at, end, classes, characters.DIGIT)
@@ -328,8 +332,8 @@ def _number_end(
 def _initials_end(
     data: Bytes, at: int, end: int, classes: Classes
 ) -> int:  # pragma: no cover - compiled
-    """Return the end of the initials that start at ``at`` (letters, each with a full stop); ``at``
-    if there are fewer than two initials.
+    """Return the end position of the initials that start at ``at`` (letters, each with a full
+    stop); ``at`` if fewer than two initials start there.
     """
     count = 0
     stop = at
@@ -353,7 +357,7 @@ def _ends_sentence(
     alone: int,
     has_ordinals: bool,
 ) -> bool:  # pragma: no cover - compiled
-    """Return whether a sentence ends with the white space that starts at ``gap``.
+    """Return whether the white space that starts at ``gap`` ends a sentence.
 
     Args:
         begin: start of the text.
@@ -393,8 +397,8 @@ def _ends_sentence(
 def _is_ordinal(
     data: Bytes, begin: int, at: int, classes: Classes
 ) -> bool:  # pragma: no cover - compiled
-    """Return whether one or two digits precede ``at``, after white space or the start of the
-    text.
+    """Return whether one or two digits, after white space or the start of the text, end at
+    ``at``.
     """
     code = np.int64(0)
     for count in range(3):

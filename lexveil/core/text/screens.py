@@ -1,5 +1,5 @@
-"""Screens: rules that keep some tokens out of a packaged model, such as numbers, addresses, user
-names, slurs and names.
+"""Screens: rules that keep some tokens out of a packaged word model, such as numbers, addresses,
+user names, slurs and names.
 
 Tokens are normal forms of words in lower case; a collocation joins its words by ``_``. A screen
 uses a token and the counts of a corpus, never a text.
@@ -29,7 +29,7 @@ TITLES = frozenset(
 
 def unlike_a_word(token: str) -> str | None:
     """Return the reason why a token is neither a word nor punctuation (number, address or other
-    signs); None if it is a word or punctuation.
+    signs); None if the token is a word or punctuation.
     """
     for word in token.split("_"):
         if is_punctuation(word):
@@ -61,7 +61,7 @@ def has_slur(token: str, slurs: Set[str], plain: Set[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NameLists:
-    """Word lists that distinguish the full name of a person from other pairs of words.
+    """Word lists by which a person's full name is distinguished from other pairs of words.
 
     Attributes:
         first, last: first names and surnames, in lower case.
@@ -101,8 +101,8 @@ class NameLists:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A token with its number of occurrences in the corpus and the number of documents that contain
-    it.
+    """Candidate token for a vocabulary, with its number of occurrences in the corpus and the
+    number of documents that contain it.
     """
 
     token: str
@@ -111,7 +111,7 @@ class Candidate:
 
 
 def kept_within(candidates: Sequence[Candidate], max_tokens: int) -> list[Candidate]:
-    """Select at most ``max_tokens`` candidates: words before collocations, and frequent
+    """Select at most ``max_tokens`` candidate tokens: words before collocations, and frequent
     collocations before rare ones. Return the selected candidates by falling count.
 
     Ties are broken by the token itself, so the order of the candidates does not matter.

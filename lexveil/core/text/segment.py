@@ -1,5 +1,5 @@
-"""Three ways to cut a sentence into words and collocations: gst, mst, mst_exact (CLMLDP section
-4.1.2).
+"""Segmentation of sentences into words and collocations, in three ways: gst, mst, mst_exact
+(CLMLDP section 4.1.2).
 
 All three process a whole batch of sentences at once, as integer word ids. A batch consists of the
 ids of its sentences one after another, and the offsets at which the sentences start. The kernels
@@ -23,7 +23,8 @@ SEGMENTATIONS = ("word", "gst", "mst", "mst_exact")
 def segment(
     segmentation: str, pair_score: Floats, triple_score: Floats, sentence_offsets: Ids
 ) -> Lengths:
-    """Return the token lengths of a batch of sentences.
+    """Segment a batch of sentences into words and collocations, and return the length of each
+    token.
 
     Args:
         segmentation: one of SEGMENTATIONS.
@@ -62,8 +63,8 @@ def segment(
 def write_lines(
     words: pa.LargeStringArray, ids: WordIds, lengths: Lengths, sentence_offsets: Ids
 ) -> bytes:
-    """Write sentences as lines of UTF-8: ``_`` joins the words of a token, a space separates
-    tokens, a line feed ends a sentence.
+    """Format segmented sentences as lines of UTF-8: ``_`` joins the words of a token, a space
+    separates tokens, a line feed ends a sentence.
 
     A sentence without words gets no line. Arrow writes the lines, so that no Python strings are
     created.

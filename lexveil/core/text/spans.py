@@ -1,5 +1,5 @@
-"""Spans of characters that a detector found, as arrays: the span that claims each word, and the
-token borders that follow from the claims.
+"""Character spans that a detector found, as arrays: which span claims each word, and the token
+borders that follow from the claims.
 
 A span claims each word that it touches, as a whole. If several spans touch a word, the longest span
 claims it; on a tie, the span that begins first, then the span whose type comes first in the
@@ -78,7 +78,8 @@ class Spans:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Claims:
-    """For each of the m words of a batch, the type of the span that claims it.
+    """For each of the m words of a batch, the entity type of the span that claims the word.
+    Adjacent words claimed by the same span form one piece.
 
     Attributes:
         type: (m,) int16, the type of the span that claims the word, as an index into ``types``; -1
@@ -95,14 +96,14 @@ class Claims:
     whole: Flags
 
     def cut(self, offsets: Ids) -> Ids:
-        """Return the offsets of sentences together with the borders of pieces, ascending. No
-        collocation crosses any of them.
+        """Return the offsets of sentences together with the borders of claimed pieces, ascending.
+        No collocation crosses any of them.
         """
         return np.union1d(offsets, np.flatnonzero(self.begins)).astype(np.int64)
 
     def joined(self, lengths: npt.NDArray[np.signedinteger[Any]]) -> Int32:
-        """Join the pieces that are one token. Return the number of words of each token at its first
-        word, 0 elsewhere.
+        """Join the words of each claimed piece that is to be one token. Return the number of words
+        of each token at its first word, 0 elsewhere.
         """
         joined = lengths.astype(np.int32)
         is_whole = self.is_whole
@@ -115,7 +116,7 @@ class Claims:
 
     @property
     def is_whole(self) -> Flags:
-        """(m,) whether the word belongs to a piece that is one token."""
+        """(m,) whether the word belongs to a claimed piece that is one token."""
         whole: Flags = (self.type >= 0) & np.append(self.whole, False)[self.type]
         return whole
 
@@ -125,7 +126,7 @@ Claim = Callable[[Words], Claims | None]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Found:
-    """Types of n tokens as the detectors found them.
+    """Entity types of n tokens, as detectors found them.
 
     Attributes:
         type: (n,) int16, the type of each token, as an index into ``types``; -1 for a token that no
@@ -143,13 +144,13 @@ class Found:
         return found
 
     def names(self) -> list[str | None]:
-        """Return the type of each token; None for a token that no detector found."""
+        """Return the entity type of each token; None for a token that no detector found."""
         names: list[str | None] = np.array([*self.types, None], dtype=object)[self.type].tolist()
         return names
 
 
 def owners(spans: Spans, words: Words, allowed: Flags | None = None) -> Ids:
-    """Return (m,) the number of the span that claims each word; ``NOBODY`` for a word that no span
+    """Return (m,) the index of the span that claims each word; ``NOBODY`` for a word that no span
     claims.
 
     Args:
@@ -179,7 +180,7 @@ def owners(spans: Spans, words: Words, allowed: Flags | None = None) -> Ids:
 
 def _touched(spans: Spans, words: Words) -> tuple[Ids, Ids]:
     """Return (s,) the first word that each span touches, and (s,) the word after the last one. The
-    two are equal if a span touches no word.
+    two numbers are equal if a span touches no word.
     """
     longest = int(max(words.spans[:, 1].max(initial=0), spans.end.max(initial=0))) + 2
     # Words are in order and do not overlap, so one binary search over all texts finds each end.
@@ -192,7 +193,7 @@ def _touched(spans: Spans, words: Words) -> tuple[Ids, Ids]:
 
 
 def claims_of(spans: Spans, words: Words, whole: Flags, allowed: Flags | None = None) -> Claims:
-    """Return the claims of spans on the words of a batch.
+    """Return which words of a batch the spans claim, with their entity types.
 
     Args:
         whole: (n_types,) whether a piece of the type is one token.

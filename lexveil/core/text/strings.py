@@ -1,4 +1,6 @@
-"""Texts stored as an Arrow array of bytes. Python strings are created only on access."""
+"""Sequence of texts stored as an Arrow array of bytes. Python strings are created only on
+access.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ class Strings(Sequence[str]):
 
     @cached_property
     def listed(self) -> list[str]:
-        """All strings, as a Python list."""
+        """All strings as a Python list."""
         listed: list[str] = self.array.to_pylist()
         return listed
 
@@ -67,8 +69,8 @@ class Strings(Sequence[str]):
 
 
 def letters_of(array: pa.LargeStringArray) -> tuple[Bytes, Int64]:
-    """Return the UTF-8 bytes of an array of large strings and the (n + 1,) byte offsets of the
-    strings; nulls are empty.
+    """Return the UTF-8 bytes of a string array and the (n + 1,) byte offsets of the strings; a
+    null is treated as an empty string.
     """
     if not len(array):
         return np.zeros(0, np.uint8), np.zeros(1, np.int64)

@@ -43,7 +43,7 @@ PLAIN = r"^(?s:[a-z0-9][\x00-\x5e\x60-\x7f]*|[\x00-\x5e\x60-\x7f])$"
 
 @dataclass(frozen=True, slots=True)
 class TokenizedTexts:
-    """The n tokens of a batch of t texts, in text order.
+    """Tokenized batch of t texts, with n tokens in text order.
 
     Attributes:
         ids: (n,) int32, index into ``words``.
@@ -105,8 +105,8 @@ def tokenize_texts(
 
 
 def sentences(text: str, language: str = DEFAULT) -> list[list[str]]:
-    """Return the normal forms of one text, sentence by sentence; sentences without tokens are left
-    out.
+    """Tokenize one text: return the normal forms of its tokens, sentence by sentence; sentences
+    without tokens are left out.
     """
     tokens = tokenize_texts(pa.array([text], pa.large_string()), language)
     forms = tokens.words.take(pa.array(tokens.ids)).to_pylist()
@@ -127,8 +127,8 @@ def is_token(text: str, language: str = DEFAULT) -> bool:
 
 
 def _buffers(texts: pa.StringArray) -> tuple[Bytes, Int64]:
-    """Return the bytes of all texts, one after the other, and (t + 1,) the position of the first
-    byte of each text.
+    """Return the UTF-8 bytes of all texts, one after the other, and (t + 1,) the position of the
+    first byte of each text.
     """
     if not isinstance(texts, pa.StringArray | pa.LargeStringArray):
         raise RequestError(
@@ -160,7 +160,9 @@ def _buffers(texts: pa.StringArray) -> tuple[Bytes, Int64]:
 
 
 def _words(data: Bytes, spans: Int32) -> tuple[Int32, pa.StringArray]:
-    """Return the form of each token, and the distinct forms in order of first appearance."""
+    """Number the words: return the index of each token's normal form, and the distinct normal
+    forms in order of first appearance.
+    """
     ends = np.zeros(len(spans) + 1, np.int32)
     np.cumsum(spans[:, 1] - spans[:, 0], out=ends[1:])
     letters = np.empty(int(ends[-1]), np.uint8)
@@ -182,8 +184,8 @@ def _words(data: Bytes, spans: Int32) -> tuple[Int32, pa.StringArray]:
 
 @functools.cache
 def _rules(language: str) -> Rules:
-    """Return the scanner's rules of a language. They encode words as numbers, one byte per
-    letter.
+    """Return the tokenizer rules of a language for the scanner. They encode words as numbers, one
+    byte per letter.
     """
     known = language_of(language)
 
@@ -206,7 +208,9 @@ def _rules(language: str) -> Rules:
 
 @uncounted
 def _lower(data: Bytes, spans: Int32, letters: Bytes) -> None:  # pragma: no cover - compiled
-    """Write the bytes of all tokens one after the other, with ASCII letters in lower case."""
+    """Write the bytes of all tokens one after the other into ``letters``, with ASCII letters in
+    lower case.
+    """
     to = 0
     for token in range(len(spans)):
         for i in range(spans[token, 0], spans[token, 1]):
@@ -217,7 +221,7 @@ def _lower(data: Bytes, spans: Int32, letters: Bytes) -> None:  # pragma: no cov
 def _in_characters(
     data: Bytes, offsets: Int64, sizes: Int32, per_text: Int32, spans: Int32
 ) -> Int32:
-    """Convert spans in bytes of the buffer to spans in characters of each text."""
+    """Convert token spans from bytes of the buffer to characters of each text."""
     starts = offsets[:-1].astype(np.int32)
     if data.max(initial=0) >= 128:
         before = np.zeros(len(data) + 1, np.int32)  # number of characters before each byte

@@ -1,3 +1,3 @@
-"""Compiled kernels of the mechanisms, loaded on first use. Other modules of the mechanisms do not
-import numba.
+"""Compiled kernels of the mechanisms; they are compiled and loaded on first use. Other modules of
+the mechanisms do not import numba.
 """

@@ -1,5 +1,5 @@
-"""Samplers of 1-Diffractor in float64. They flag the tokens whose result could change by
-rounding.
+"""Compiled samplers of the 1-Diffractor mechanisms in float64. They flag the tokens whose result
+rounding could change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ SMALLEST = 1 << 20  # exact arithmetic decides for uniform numbers of fewer than
 def geometric(
     index: Ids, epsilon: Floats, words: Words, limit: int
 ) -> Moved:  # pragma: no cover - compiled
-    """Add the noise in float64, and flag the tokens whose result could change by rounding."""
+    """Add two-sided geometric noise to each index in float64, and flag the tokens whose result
+    rounding could change.
+    """
     moved = np.empty_like(index)
     doubt = np.zeros(len(index), dtype=np.bool_)
     last = -1.0
@@ -57,7 +59,8 @@ def geometric(
 def truncated_exponential(
     index: Ids, epsilon: Floats, gamma: Floats, far: float, size: int, words: Words
 ) -> Moved:  # pragma: no cover - compiled
-    """Draw the new index in float64, and flag the tokens whose result could change by rounding.
+    """Draw the new index of each token by the truncated exponential mechanism in float64, and flag
+    the tokens whose result rounding could change.
 
     The weights come in this order: the index itself, 1; the indexes to its right, q + q² + … +
     q^right with q = e^{-ε/2}; the indexes to its left, likewise; then ``far`` for each index beyond

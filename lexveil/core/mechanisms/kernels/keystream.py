@@ -1,5 +1,5 @@
-"""ChaCha20 for compiled samplers. Eight blocks are computed at a time, which takes little longer
-than one.
+"""The ChaCha20 stream cipher for compiled samplers. Eight blocks are computed at a time, which
+takes little longer than one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WORDS = 8 * BLOCKS  # 64-bit words in these blocks
 def _quarter(
     x: State, a: int, b: int, c: int, d: int, i: int
 ) -> None:  # pragma: no cover - compiled
-    """Apply a quarter round to words a, b, c, d of block i."""
+    """Apply ChaCha20's quarter round to the words a, b, c, d of block i."""
     at_a = a * BLOCKS + i
     at_b = b * BLOCKS + i
     at_c = c * BLOCKS + i
@@ -50,8 +50,8 @@ def _quarter(
 
 @kernel()
 def chacha20(start: State, out: State) -> None:  # pragma: no cover - compiled
-    """Compute eight blocks at once (RFC 8439, section 2.3): the input is 16 words of state, the
-    output 8 x 16 words of stream.
+    """Compute eight ChaCha20 blocks at once (RFC 8439, section 2.3): the input is 16 words of
+    state, the output 8 x 16 words of stream.
 
     Word w of block i is ``out[w * BLOCKS + i]``, so that one instruction processes all blocks.
     Their counters are the counter of the state and the next seven, which must not exceed 2^32.
@@ -82,8 +82,8 @@ def chacha20(start: State, out: State) -> None:  # pragma: no cover - compiled
 def open_stream(
     state: State, keys: Words, row: int, nonce: int
 ) -> None:  # pragma: no cover - compiled
-    """Set ``state`` (16,) to the first block of the stream whose key is a row of ``keys`` (n, 4).
-    Each nonce gives another stream.
+    """Initialize ``state`` (16,) for the first block of a ChaCha20 stream, whose key is a row of
+    ``keys`` (n, 4). Each nonce gives another stream.
     """
     state[0], state[1] = np.uint32(0x61707865), np.uint32(0x3320646E)
     state[2], state[3] = np.uint32(0x79622D32), np.uint32(0x6B206574)
@@ -98,7 +98,7 @@ def open_stream(
 
 @kernel()
 def next_words(state: State, words: Words) -> None:  # pragma: no cover - compiled
-    """Fill ``words`` (64,) with the stream's next 64-bit words.
+    """Fill ``words`` (64,) with the next 64-bit words of a ChaCha20 stream.
 
     One call fills all words, because each call counts references to its arrays, which takes longer
     than computing one word.

@@ -1,4 +1,4 @@
-"""A matrix product whose result does not depend on threads or shapes."""
+"""Matrix product whose result does not depend on the number of threads or on shapes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ ROWS = 8  # rows of noise that are multiplied in one pass over the root matrix
 
 @kernel()
 def multiply(left: Floats, right: Floats, out: Floats) -> None:  # pragma: no cover - compiled
-    """Add ``left @ right`` to ``out``, adding up each sum in a fixed order. The product of a linear
-    algebra library would depend on threads and shapes.
+    """Add the matrix product ``left @ right`` to ``out``, with a fixed order of additions in each
+    sum. The product of a linear algebra library would depend on threads and shapes.
     """
     for first in range(0, len(left), ROWS):
         last = min(first + ROWS, len(left))

@@ -1,10 +1,10 @@
-"""Exact rejection sampler over a bank. It draws integers, and leaves every decision that rounding
-could change to exact arithmetic.
+"""Exact rejection sampler over the sentences of a public sentence bank. It draws integers, and
+leaves every decision that rounding could change to exact arithmetic.
 
-Each row of the bank has an envelope, a whole number that bounds its weight from above. The envelope
-follows from the distance of coordinates rounded to whole numbers; products of these are exact in
-float32, for every processor and order of additions. A row is proposed with probability proportional
-to its envelope, and accepted by its own weight, as in kernels/tem.py.
+Each sentence of the bank has an envelope, a whole number that bounds its weight from above. The
+envelope follows from the distance of coordinates rounded to whole numbers; products of these are
+exact in float32, for every processor and order of additions. A sentence is proposed with
+probability proportional to its envelope, and accepted by its own weight, as in kernels/tem.py.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Table = npt.NDArray[np.int64]
 
 
 class Bank(NamedTuple):
-    """The sentences of a bank, or the queries, as vectors.
+    """Vectors of a sentence bank, or query vectors, with rounded copies.
 
     Attributes:
         vectors: (N, p).
@@ -49,7 +49,8 @@ def add_envelopes(
     size: int,
     sums: Int64,
 ) -> None:  # pragma: no cover - compiled
-    """Add up the envelopes of ``size`` consecutive sentences each, for some queries.
+    """Compute, for some queries, the sum of the envelopes over each block of ``size`` consecutive
+    sentences. An envelope is an upper bound on the weight of a sentence.
 
     Args:
         products: (q, m) products of queries and sentences in whole steps.
@@ -73,8 +74,8 @@ def add_envelopes(
 def whole_product(
     first: Vectors, left: int, second: Vectors, right: int
 ) -> np.float32:  # pragma: no cover - compiled
-    """Return the product of two rows of whole numbers, one from each array. It is exact in any
-    order of additions.
+    """Return the inner product of two rows of whole numbers, one from each array. The result is
+    exact in any order of additions.
     """
     total = np.float32(0.0)
     for i in range(first.shape[1]):
@@ -94,7 +95,7 @@ def draw(
     draws: Draws,
     bits: int,
 ) -> Ids:  # pragma: no cover - compiled
-    """Draw sentences.
+    """Draw sentences of a sentence bank for query vectors by rejection sampling.
 
     Args:
         queries: the query vectors.

@@ -1,5 +1,5 @@
-"""Exact rejection samplers of TEM. They draw integers, and leave every decision that rounding could
-change to exact arithmetic.
+"""Exact rejection samplers of TEM, the Truncated Exponential Mechanism. They draw integers, and
+leave every decision that rounding could change to exact arithmetic.
 
 The weight of word u is μ(u)·exp(-half·s), where half = ε/2, s = min(d, γ), and d is the distance in
 float64. S is a power of 2 that scales weights to whole numbers. Every group of words has an
@@ -38,8 +38,8 @@ AHEAD = 2  # number of tokens in advance for which lists are prefetched into the
 
 
 class WordTable(NamedTuple):
-    """Words of a mechanism: (V, p) vectors, -log2 μ of each word, and a sketch of each word, which
-    is its vector in whole steps.
+    """Words of a mechanism: (V, p) vectors, -log2 μ of each word for a base measure μ, and a
+    sketch of each word, which is its vector in whole steps.
     """
 
     vectors: Vectors
@@ -52,7 +52,7 @@ class WordTable(NamedTuple):
 def draw_uniformly(
     space: WordTable, tokens: Draws, attempts: int, bits: int
 ) -> Ids:  # pragma: no cover - compiled
-    """Draw words by uniform proposals.
+    """Draw words by rejection sampling with uniform proposals.
 
     Args:
         attempts: greatest number of proposals per token.
@@ -109,8 +109,9 @@ def draw_from_lists(
     places: Ids,
     bits: int,
 ) -> Ids:  # pragma: no cover - compiled
-    """Draw words from shells of the nearest words and from all other words. The result has the form
-    of the result of ``draw_uniformly``, but is never PENDING.
+    """Draw words by rejection sampling, with proposals from shells of the nearest words and from
+    all other words. The result has the form of the result of ``draw_uniformly``, but is never
+    PENDING.
 
     Args:
         near_ids, near_distances: (m, K) lists of near words.
@@ -183,7 +184,9 @@ def draw_from_lists(
 def next_point(
     state: State, stream: Words, at: int, total: np.int64, mask: np.uint64
 ) -> tuple[np.int64, int]:  # pragma: no cover - compiled
-    """Return the next uniform whole number below ``total``, and the next position in ``stream``."""
+    """Return the next uniform whole number below ``total`` from a random stream, and the next
+    position in ``stream``.
+    """
     point = total
     while point >= total:
         if at == WORDS:
@@ -198,7 +201,7 @@ def next_point(
 def _is_thinned(
     state: State, stream: Words, at: int, halvings: int
 ) -> tuple[bool, int]:  # pragma: no cover - compiled
-    """Return whether the base measure 2^-halvings refuses a proposal, and the next position in
+    """Return whether the base measure 2^-halvings rejects a proposal, and the next position in
     ``stream``.
     """
     if halvings == 0:
@@ -211,8 +214,8 @@ def _is_thinned(
 
 @kernel()
 def least_mask(total: np.int64) -> np.uint64:  # pragma: no cover - compiled
-    """Return the least number 2^k - 1 that is at least ``total`` - 1. A random word under this mask
-    is uniform below ``total``, if it is below ``total``.
+    """Return the least number 2^k - 1 that is at least ``total`` - 1. It serves as a bit mask: a
+    masked random number is uniform below ``total`` once it is below ``total``.
     """
     mask = np.uint64(total - 1)
     for shift in (1, 2, 4, 8, 16, 32):
@@ -224,8 +227,8 @@ def least_mask(total: np.int64) -> np.uint64:  # pragma: no cover - compiled
 def decide(
     vectors: Vectors, pair: Pair, half: float, radius: float, q: int, bits: int, bounds: Interval
 ) -> int:  # pragma: no cover - compiled
-    """Decide whether a proposal at a real position in [q, q + 1) is accepted. It is accepted if the
-    position is below S·exp(-half·min(d, radius)). Return UNSURE if rounding could change the
+    """Decide whether a proposed word at a real position in [q, q + 1) is accepted. It is accepted
+    if the position is below S·exp(-half·min(d, radius)). Return UNSURE if rounding could change the
     decision.
 
     The condition is min(d, radius) < -ln(position / S) / half, where d is the distance between the
@@ -256,13 +259,15 @@ def decide(
 def score(
     vectors: Vectors, word: int, proposed: int, radius: float
 ) -> float:  # pragma: no cover - compiled
-    """Return min(d, radius) in float64, which defines the mechanism's weights."""
+    """Return min(d, radius) for the distance d of two words, in float64; the mechanism's weights
+    are defined by this number.
+    """
     return min(math.sqrt(squared_distance(vectors, word, vectors, proposed)), radius)
 
 
 @kernel()
 def among(members: Members, row: int, word: int) -> bool:  # pragma: no cover - compiled
-    """Return whether row ``row`` of ``members`` contains a word."""
+    """Return whether row ``row`` of the table ``members`` contains a word."""
     for place in range(members.shape[1]):  # noqa: SIM110
         if members[row, place] == word:
             return True

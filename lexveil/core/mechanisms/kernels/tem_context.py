@@ -1,12 +1,12 @@
-"""The rejection sampler of ``tem_context``. It draws one token after the other, because proposals
-depend on the word written before.
+"""Compiled rejection sampler of the mechanism ``tem_context``. It draws one token after the other,
+because proposals depend on the word written before.
 
 The weight of word u after c is m(u|c)·exp(-half·s), half = ε/2, s = min(d, γ), m a whole number.
-Each near word has an envelope W >= 2^30·exp(-half·s) of its own. All words together have another
-envelope, which holds at the largest distance of the list. A uniform whole number below Σ m·W gives
-a word and a position in [0, W), which 22 further bits refine. The word is accepted as in
-``kernels.tem``, at 2^52·exp(-half·s). Each word is drawn with exactly its weight, whatever the
-envelopes are.
+Each near word has its own envelope (upper bound on its weight) W >= 2^30·exp(-half·s). All words
+together have another envelope, which holds at the largest distance of the list. A uniform whole
+number below Σ m·W gives a word and a position in [0, W), which 22 further bits refine. The word is
+accepted as in ``kernels.tem``, at 2^52·exp(-half·s). Each word is drawn with exactly its weight,
+whatever the envelopes are.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ Near = tuple[Members, Floats, Ids]
 
 
 class Mass(NamedTuple):
-    """The base measure with cumulative sums, for V words and for E pairs of a token and a word
-    after it.
+    """Base measure in context, with cumulative sums, for V words and for E pairs of a token and a
+    word after it.
 
     Attributes:
         single: (V,) mass of each word.
@@ -62,14 +62,14 @@ class Mass(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """n tokens of texts, in order.
+    """State of drawing the n tokens of some texts in order.
 
     Attributes:
         is_first: whether the token begins a text.
         kind: DRAWN, FOLLOWS, KEPT or SKIPPED (``rejection``).
-        about: a number that depends on ``kind``. DRAWN: the number of the token among the drawn
-            tokens. FOLLOWS: the position of the token whose output it copies. KEPT: the row of the
-            token in the bigrams, or -1.
+        about: a number whose meaning depends on ``kind``. DRAWN: the number of the token among the
+            drawn tokens. FOLLOWS: the position of the token whose output it copies. KEPT: the row
+            of the token in the bigrams, or -1.
         before: output: the row of the token before each token, or -1.
         drawn: the word drawn for each token. A word that is present at the start is not drawn
             again.
@@ -83,12 +83,12 @@ class Walk(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """The m drawn tokens.
+    """Table of the m tokens that are drawn.
 
     Attributes:
         ids: (m,) their words; -1 for a token that is drawn by the base measure alone.
         epsilon, gamma: (m,) ε and γ.
-        keys: (m, 4) keys of their streams.
+        keys: (m, 4) keys of their random streams.
         places: (m,) row of each token's list of near words.
         refused: (m,) number of proposals already refused.
     """
@@ -105,7 +105,8 @@ class Drawn(NamedTuple):
 def walk_on(
     space: WordTable, mass: Mass, walk: Walk, drawn: Drawn, near: Near, start: int, doubt: Ids
 ) -> int:  # pragma: no cover - compiled
-    """Draw tokens, beginning with the token ``start``.
+    """Draw the tokens of texts in order, beginning with the token ``start``, until one is
+    undecided.
 
     Args:
         near: lists of near words, their distances, and (V,) the row of the written token for each
@@ -150,8 +151,8 @@ def _draw(
     near: Near,
     doubt: Ids,
 ) -> np.int64:  # pragma: no cover - compiled
-    """Return the replacement of one token. Return -1 and write ``doubt`` if rounding could change
-    the replacement.
+    """Draw and return the replacement of one token. Return -1 and write ``doubt`` if rounding
+    could change the replacement.
     """
     near_ids, near_distances, _ = near
     state = np.empty(16, dtype=np.uint32)
@@ -233,8 +234,8 @@ def _draw(
 def _envelope(
     half: float, distance: float, radius: float
 ) -> np.int64:  # pragma: no cover - compiled
-    """Return a whole number >= 2^30·exp(-half·min(d, radius)). It also holds if another order of
-    additions gives a slightly smaller d.
+    """Return an envelope of a word's weight: a whole number >= 2^30·exp(-half·min(d, radius)). The
+    envelope also holds if another order of additions gives a slightly smaller d.
     """
     weight = math.exp(-half * min(distance * (1 - ROUNDING), radius))
     scale = np.int64(1) << ENVELOPE_BITS
@@ -245,8 +246,8 @@ def _envelope(
 def _after(
     mass: Mass, word: np.int64, first: np.int64, last: np.int64
 ) -> np.int64:  # pragma: no cover - compiled
-    """Return the additional mass of a word after a token. Rows ``first`` to ``last`` - 1 are the
-    bigrams of that token.
+    """Return the amount by which a word's base measure is larger after a given token. Rows
+    ``first`` to ``last`` - 1 are the bigrams of that token.
     """
     end = last
     while first < last:
@@ -262,8 +263,8 @@ def _after(
 def _word_at(
     mass: Mass, point: np.int64, first: np.int64, last: np.int64
 ) -> np.int64:  # pragma: no cover - compiled
-    """Return the word at a point of the cumulative masses. The masses of all words come first, then
-    the additional masses of rows ``first`` to ``last`` - 1.
+    """Return the word at a point of the cumulative base measure. The masses of all words come
+    first, then the additional masses of rows ``first`` to ``last`` - 1.
     """
     if point < mass.singles[-1]:
         return np.int64(np.searchsorted(mass.singles, point, side="right") - 1)

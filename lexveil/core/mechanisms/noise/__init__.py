@@ -1,1 +1,3 @@
-"""Sources of randomness: named streams of a seed, and the operating system's entropy."""
+"""Sources of randomness: streams that a known seed and a name determine, and the operating
+system's entropy.
+"""

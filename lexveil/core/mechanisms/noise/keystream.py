@@ -1,4 +1,4 @@
-"""Random words for rejection sampling, from a ChaCha20 key per token.
+"""Random words for rejection sampling, from one ChaCha20 key per token.
 
 The number of words that a token consumes is not known in advance. So four words from the text's
 generator become a key of ChaCha20 (Bernstein 2008; RFC 8439), and the stream of this key provides
@@ -21,8 +21,8 @@ def draw_words(n: int, columns: int, rng: np.random.Generator) -> Words:
 
 
 def token_stream(key: Words, nonce: int) -> np.random.BitGenerator:
-    """Return the stream of a key (4,), from its beginning; each nonce below 2^28
-    gives another stream.
+    """Return the random stream of a key (4,), from its beginning; each nonce below 2^28 gives
+    another stream.
     """
     from randomgen import ChaCha
 
@@ -33,6 +33,6 @@ def token_stream(key: Words, nonce: int) -> np.random.BitGenerator:
 
 
 def expand(key: Words, n_bytes: int, nonce: int = 0) -> bytes:
-    """Return the first bytes of the stream of a key (4,) and a nonce."""
+    """Return the first bytes of the random stream of a key (4,) and a nonce."""
     words = token_stream(key, nonce).random_raw(-(-n_bytes // 8))
     return words.astype("<u8").tobytes()[:n_bytes]

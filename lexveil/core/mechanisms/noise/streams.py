@@ -11,12 +11,12 @@ import numpy as np
 
 
 def stream(seed: int, *names: str) -> np.random.Generator:
-    """Return the generator that belongs to ``names``, e.g. ("madlib", "S3", "10.0", doc_id,
-    "text").
+    """Return the random generator that a seed and ``names`` determine, e.g. ("madlib", "S3",
+    "10.0", doc_id, "text").
 
-    The names determine the stream, so order, batches and workers change no result. Everybody who
-    knows the seed can replay the noise, so a run with these streams is an experiment, never a
-    release.
+    Seed and names determine the stream, so results do not depend on the order of draws, batches or
+    workers. Everybody who knows the seed can replay the noise, so a run with these streams is an
+    experiment, never a release.
     """
     key = b"".join(len(name.encode()).to_bytes(8, "big") + name.encode() for name in names)
     digest = blake2b(key, digest_size=16).digest()
@@ -24,8 +24,8 @@ def stream(seed: int, *names: str) -> np.random.Generator:
 
 
 def release_generator() -> np.random.Generator:
-    """Return a ChaCha20 generator keyed with 256 bits from the operating system. The key is not
-    stored.
+    """Return a new ChaCha20 random generator keyed with 256 bits from the operating system. The
+    key is not stored.
     """
     from randomgen import ChaCha
 

@@ -1,1 +1,1 @@
-"""Compiled kernels of text processing, loaded on first use."""
+"""Compiled kernels of text processing; they are compiled and loaded on first use."""

@@ -58,7 +58,7 @@ PATTERNS = {
 
 @functools.cache
 def character_classes() -> Classes:
-    """(1114112,) classes of every code point, according to the Unicode version of this
+    """(1114112,) character classes of every code point, according to the Unicode version of this
     interpreter's ``re``.
     """
     points = np.arange(0x110000, dtype=np.uint32)
@@ -122,8 +122,8 @@ def before(data: Bytes, at: int) -> int:  # pragma: no cover - compiled
 def run(
     data: Bytes, at: int, end: int, classes: Classes, wanted: int
 ) -> int:  # pragma: no cover - compiled
-    """Return the end of the run of characters of class ``wanted`` that starts at ``at``; ``at`` if
-    the run is empty.
+    """Return the position where the run of characters of class ``wanted`` that starts at ``at``
+    ends; ``at`` if the run is empty.
     """
     while at < end:
         code, width = decode(data, at)

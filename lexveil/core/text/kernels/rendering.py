@@ -20,7 +20,7 @@ def write(
     out: Bytes,
     ends: Ids,
 ) -> None:  # pragma: no cover - compiled
-    """Write the tokens of several texts, each text separately.
+    """Write the tokens of several texts as UTF-8 into ``out``, each text separately.
 
     Args:
         token: (n,) number of each output token among the pieces.

@@ -10,8 +10,8 @@ from lexveil.base.types import Floats, Ids, Lengths
 
 @kernel()
 def gst(pair_score: Floats, triple_score: Floats) -> Lengths:  # pragma: no cover - compiled
-    """Greedy Sequential Tokenization (CLMLDP Algorithm 1): scans from left to right and takes the
-    longest collocation at each position.
+    """Segment sentences by Greedy Sequential Tokenization (CLMLDP Algorithm 1): scan from left to
+    right and take the longest collocation at each position.
     """
     n = len(pair_score)
     lengths = np.zeros(n, dtype=np.int8)
@@ -25,8 +25,8 @@ def gst(pair_score: Floats, triple_score: Floats) -> Lengths:  # pragma: no cove
 
 @kernel()
 def take(starts: Ids, sizes: Ids, lengths: Lengths) -> None:  # pragma: no cover - compiled
-    """Accept each candidate, in the given order, if all its positions are free. A position is free
-    while its length is 1.
+    """Accept candidate collocations in the given order, each if all of its word positions are
+    free, and write their lengths. A position is free while its length is 1.
     """
     for c in range(len(starts)):
         first = starts[c]
@@ -41,8 +41,8 @@ def take(starts: Ids, sizes: Ids, lengths: Lengths) -> None:  # pragma: no cover
 def mst_exact(
     pair_score: Floats, triple_score: Floats, sentence_offsets: Ids
 ) -> Lengths:  # pragma: no cover
-    """Segmentation with the largest total PMI, by dynamic programming from the right. On a tie, the
-    longer token wins.
+    """Segment sentences with the largest total PMI, by dynamic programming from the right. On a
+    tie, the longer token wins.
     """
     lengths = np.ones(len(pair_score), dtype=np.int8)
     for s in range(len(sentence_offsets) - 1):

@@ -1,4 +1,4 @@
-"""Languages with known function words, abbreviations and apostrophes; one module each.
+"""Languages with known function words, abbreviations and apostrophe rules, one module each.
 
 Texts in any other language are tokenized by the rules that all languages share. Such a language has
 no function words, so all of its words are perturbed.
@@ -28,8 +28,8 @@ ELIDED = frozenset(f"{word}'" for one in LANGUAGES.values() for word in one.elis
 
 @functools.cache
 def language_of(code: str) -> Language:
-    """Return the language of a code such as ``de`` or ``de-AT``. For a code that is not in
-    ``LANGUAGES``, return a language without word lists.
+    """Return the language of a code such as ``de`` or ``de-AT``; for a code that is not in
+    ``LANGUAGES``, a language without word lists.
     """
     primary = code.lower().replace("_", "-").partition("-")[0]
     return LANGUAGES.get(primary) or Language(primary, primary)

@@ -16,7 +16,8 @@ LEAST_RATIO = (
 
 
 def function_word_shares(counts: Mapping[str, int]) -> dict[str, float]:
-    """Return, for each known language, the share of all words that are its function words.
+    """Return, for each known language, the share of all words that are function words of this
+    language.
 
     Args:
         counts: count by normal form, without punctuation.
@@ -30,9 +31,9 @@ def function_word_shares(counts: Mapping[str, int]) -> dict[str, float]:
 
 
 def other_language(counts: Mapping[str, int], expected: str) -> tuple[str, dict[str, float]] | None:
-    """Return the language that texts seem to be written in, with its share of function words and
-    the share of the expected language; None if the texts seem to be in the expected language, or if
-    there are too few words to tell.
+    """Detect whether texts seem to be in another language than expected. Return that language,
+    with its share of function words and the share of the expected language. Return None if the
+    texts seem to be in the expected language, or if they have too few words to tell.
     """
     if sum(counts.values()) < LEAST_WORDS:
         return None

@@ -27,8 +27,8 @@ LEAST = 8  # characters of the script; a single name or word in it does not coun
 
 
 def script_without_spaces(text: str) -> str | None:
-    """Return the script without spaces that makes up at least half of a text, if the text is not
-    separated into words; otherwise None.
+    """Return the script that makes up at least half of a text, if this script has no spaces
+    between words and the text is not separated into words; otherwise None.
     """
     if text.isascii() or not _ANY.search(text):
         return None
@@ -44,8 +44,8 @@ def script_without_spaces(text: str) -> str | None:
 
 
 def emptied(texts: Sequence[str | None]) -> tuple[list[str | None], int]:
-    """Replace each text in a script without spaces by an empty text; return the texts, and the
-    number of emptied texts.
+    """Replace each text in a script without spaces between words by an empty text. Return the
+    texts, and the number of emptied texts.
     """
     is_unsupported = [
         text is not None and script_without_spaces(text) is not None for text in texts
@@ -57,8 +57,8 @@ def emptied(texts: Sequence[str | None]) -> tuple[list[str | None], int]:
 
 
 def first_without_spaces(texts: Sequence[str], forms: Sequence[str]) -> tuple[int, str] | None:
-    """Return the number and the script of the first text in a script without spaces; None if there
-    is no such text.
+    """Return the number and the script of the first text in a script without spaces between words;
+    None if no text is in such a script.
 
     Args:
         forms: the distinct tokens of the texts, which are quicker to search than the texts.
