@@ -1,5 +1,5 @@
-"""Prefect flows that run the graph of dvc.yaml, the audit and the release, on demand or on a
-schedule.
+"""Prefect flows that run the DVC pipeline, the privacy audit and the release of new texts, on
+demand or on a schedule.
 """
 
 from lexveil.base.absent import take_process

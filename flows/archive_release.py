@@ -1,5 +1,5 @@
-"""`lexveil release`: makes one release, which DVC then tracks. The flow runs this module as `python
--m flows.archive_release`.
+"""Release of new texts into a folder that DVC tracks, for `lexveil release`. The flow runs this
+module as `python -m flows.archive_release`.
 
 Every release is an output of its own, releases/NAME.dvc beside releases/NAME. In git, a release is
 one new file, which changes only if a text is withdrawn. Releases are outside data/, because
@@ -24,7 +24,7 @@ from lexveil.release.inbox.run import release_inbox
 
 
 def release(dry_run: bool = False) -> ReleaseReport:
-    """Release new documents and have DVC track the release; the caller holds the build lock.
+    """Release new documents and track the release with DVC; the caller holds the build lock.
 
     Raises:
         LexveilError: if the release fails (``lexveil.release.inbox.run.release_inbox``), or DVC
@@ -38,7 +38,7 @@ def release(dry_run: bool = False) -> ReleaseReport:
 
 
 def track(folder: Path) -> None:
-    """Have DVC track new and changed files in a folder of releases.
+    """Add new and changed files in a folder of releases to DVC.
 
     Raises:
         LexveilError: if DVC fails; the next release tries again.
@@ -60,8 +60,8 @@ def track(folder: Path) -> None:
 
 
 def main() -> int:
-    """Make one release for the flow, which holds the build lock. The last line of output is the
-    report or the error.
+    """Release new texts on behalf of the flow, which holds the build lock. The last line of output
+    is the report or the error.
     """
     hide_messages()
     try:

@@ -1,5 +1,5 @@
-"""The flow "audit": it audits the settings of the nightly release and the mechanisms of the grid,
-by `lexveil audit`.
+"""Prefect flow "audit", which tests the privacy that the nightly release and the mechanisms of the
+grid claim, by running `lexveil audit`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ Combination = tuple[str, str, float]  # mechanism, strategy, ε
 
 
 def audit_command(combination: Combination, words: int, samples: int, out: Path) -> list[str]:
-    """Return the command line of one audit. The audit uses the project's own model even if no model
-    has been packaged yet.
+    """Return the command line that audits one combination of mechanism, strategy and epsilon. The
+    audit uses the project's own model even if no model has been packaged yet.
     """
     mechanism, strategy, epsilon = combination
     argv = [sys.executable, "-m", "lexveil.faces.cli", "audit", "--model", OWN]
@@ -58,8 +58,9 @@ def audit_command(combination: Combination, words: int, samples: int, out: Path)
 
 
 def released(configuration: Configuration) -> list[Combination]:
-    """Return the combination that the nightly release uses. Its base ε is the ε of lexveil.toml,
-    the ε of its level or recovery, or the document budget divided by the average length.
+    """Return the combination of mechanism, strategy and epsilon that the nightly release uses. Its
+    base ε is the ε of lexveil.toml, the ε of its protection level or recovery, or the document
+    budget divided by the average length.
     """
     inbox = configuration.inbox
     if not inbox.is_on:
@@ -82,9 +83,9 @@ def requested_audits(
     strategies: Sequence[str] | None,
     epsilons: Sequence[float] | None,
 ) -> list[Combination]:
-    """Return the combinations to audit: the combination of the nightly release, unless names or
-    epsilons are given, followed by the combinations of the grid, restricted to these names and
-    epsilons.
+    """Return the combinations of mechanism, strategy and epsilon to audit: that of the nightly
+    release, unless names or epsilons are given, followed by those of the grid, restricted to these
+    names and epsilons.
 
     Runs of the grid at levels of recovery have the epsilons that the last build computed for them;
     runs whose level is out of reach are left out.
@@ -109,7 +110,7 @@ def _result_file(name: str) -> Path:
 
 @task(name="audit", task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False, retries=0)
 def audit_one(name: str, command: list[str], until: float) -> State[Any]:
-    """Run one audit as a separate process, which this process can end."""
+    """Audit one combination in a separate process, which this process can end."""
     out = _result_file(name)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.unlink(missing_ok=True)
@@ -127,7 +128,7 @@ def audit_one(name: str, command: list[str], until: float) -> State[Any]:
 
 
 def _rows(name: str) -> Iterator[dict[str, object]]:
-    """Yield the rows of the table about one audit; no row if the audit ended without a result."""
+    """Yield the table rows about one audit; no row if the audit ended without a result."""
     result = read_object(_result_file(name))
     for row in result.get("audits", ()):
         run = {key: result[key] for key in ("mechanism", "strategy", "epsilon")}
@@ -145,8 +146,8 @@ def audit(
     words: Words = 300,
     samples: Samples = 20_000,
 ) -> State[Any]:
-    """Test the privacy that mechanisms claim, with the artifacts of the last build; fails if a
-    claim is violated.
+    """Test the privacy that mechanisms claim, with the artifacts of the last build; the flow fails
+    if a claim is violated.
 
     The nightly release is audited first, if there is one, unless mechanisms, strategies or epsilons
     are given. For a run at a level of recovery, the audit uses the epsilon that the last build
@@ -178,8 +179,8 @@ def audit(
 
 
 def _verdict(states: Mapping[str, State[Any]]) -> State[Any]:
-    """Return the state of the flow: failed if a claim is violated, or if the last audit ended
-    without a result.
+    """Return the final state of the flow: failed if a privacy claim is violated, or if the last
+    audit ended without a result.
     """
     failed = {name: state for name, state in states.items() if not state.is_completed()}
     if not failed:

@@ -1,4 +1,5 @@
-"""The flow "build": stages of dvc.yaml as Prefect task runs, with DVC's names and order.
+"""Prefect flow "build", which runs the stages of dvc.yaml as Prefect task runs, with DVC's names
+and order.
 
 DVC alone decides which stages are stale; Prefect runs, shows and records them.
 """
@@ -54,13 +55,15 @@ current_build: ContextVar[Build | None] = ContextVar("build", default=None)
     retry_delay_seconds=[10, 60],
 )
 def bring_data() -> None:
-    """Make sure that data/ exists. Prefect retries later if a remote cannot be reached."""
+    """Make sure that the folder data/ exists. Prefect retries later if a remote cannot be
+    reached.
+    """
     ensure_data(get_run_logger().info)
 
 
 @task(name="stage", task_run_name="{stage}", cache_policy=NO_CACHE, persist_result=False, retries=0)
 def reproduce(stage: str, why: str) -> State[Any]:
-    """Bring one stage up to date."""
+    """Bring one stage of the DVC pipeline up to date."""
     build = current_build.get()
     assert build is not None
     get_run_logger().info(f"stale: {why}")
@@ -80,7 +83,7 @@ def reproduce(stage: str, why: str) -> State[Any]:
     name="build", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure]
 )
 def build(keep_going: bool = False) -> State[Any]:
-    """Bring everything in dvc.yaml up to date.
+    """Bring all stages of the DVC pipeline up to date.
 
     Args:
         keep_going: after a failure, continue with the stages that do not depend on the failed one.
@@ -153,13 +156,13 @@ def _run(build: Build) -> State[Any]:
 
 
 def _note_end(build: Build, name: str, _: PrefectFuture[Any]) -> None:
-    """Let the flow know that the task of a stage has ended."""
+    """Tell the flow that the Prefect task of a stage has ended."""
     build.ended.put(name)
 
 
 def _schedule(build: Build) -> None:
-    """Submit each stage when all stages that it needs have ended, at most ``build.workers`` at
-    once, in DVC's order.
+    """Submit each stage as a Prefect task as soon as the stages that it needs have ended, at most
+    ``build.workers`` at once, in DVC's order.
 
     Stages that are up to date or cannot run have no task runs. Each task run would cost Prefect a
     tenth of a second, and in a large graph these task runs would hide the others. The table of the
@@ -204,8 +207,8 @@ def _schedule(build: Build) -> None:
 
 @contextlib.contextmanager
 def _signals(build: Build) -> Iterator[None]:
-    """On Ctrl-C and SIGTERM, end the stages, then let the flow end cleanly; a second signal ends
-    the flow at once.
+    """Context manager that, on Ctrl-C and SIGTERM, ends the running stages and then lets the flow
+    end cleanly; a second signal ends the flow at once.
     """
 
     def stop(number: int, _: FrameType | None) -> None:
@@ -224,7 +227,8 @@ def _signals(build: Build) -> Iterator[None]:
 
 
 def run(api_url: str, current: Build, started: float) -> int:
-    """Run the flow for `lexveil run` and return its exit code; the caller holds the build lock.
+    """Run the flow "build" for the command `lexveil run` and return its exit code; the caller holds
+    the build lock.
 
     Args:
         api_url: address of a Prefect server that answers.
@@ -232,7 +236,7 @@ def run(api_url: str, current: Build, started: float) -> int:
         started: time.monotonic() at the start of the command, for the total time.
 
     Raises:
-        LexveilError: with the message and the exit code of the stage that failed.
+        LexveilError: if a stage failed, with the stage's message and exit code.
         ServerLostError: if the server went away during the run, however the stages ended.
     """
     token = current_build.set(current)

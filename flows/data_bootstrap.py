@@ -1,5 +1,5 @@
-"""Makes sure that data/ exists before a run. Data may exist already, come from DVC, or be the
-embedded default.
+"""Preparation of the folder data/ before a run. The data may exist already, come from DVC, or be
+the embedded default.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ TRIAL = STATE / "default"
 
 
 def _smaller() -> str:
-    """Return a note for the log if the smaller default data set is used, with the way to get the
-    larger one; return an empty note if the larger one is used.
+    """Return a log message if the smaller default data set is used, with the way to get the larger
+    one; return an empty string if the larger one is used.
     """
     if has_drug_reviews():
         return ""
@@ -34,7 +34,7 @@ def _smaller() -> str:
 
 
 def ensure_data(say: Callable[[str], None]) -> None:
-    """Make sure that data/ exists; existing data is never changed.
+    """Make sure that the folder data/ exists; existing data is never changed.
 
     Raises:
         RequestError: if data.dvc names data that are not in DVC's cache, in a remote, or in the
@@ -87,8 +87,8 @@ def _take_from_cache(repo: Any, out: Any, say: Callable[[str], None]) -> bool:
 
 
 def _make_default(named: str, say: Callable[[str], None]) -> bool:
-    """If data.dvc names the embedded default, write it to data/ and return True; otherwise return
-    False.
+    """Write the embedded default data set to data/ if data.dvc names it; return whether it was
+    written.
 
     The default is written to another folder and compared first, because a run would accept any
     data/ and rewrite data.dvc.
@@ -111,7 +111,7 @@ def _make_default(named: str, say: Callable[[str], None]) -> bool:
 
 
 def _fetch(repo: Any, say: Callable[[str], None]) -> str | None:
-    """Fetch data/ from the DVC remote; return the reason of a failure, or None after success."""
+    """Download data/ from the DVC remote; return the reason of a failure, or None after success."""
     from dvc.exceptions import DvcException
 
     if not repo.config["core"].get("remote"):

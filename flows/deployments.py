@@ -1,4 +1,6 @@
-"""Serves the scheduled deployments of prefect.yaml until the process is interrupted."""
+"""Server process for the scheduled Prefect deployments of prefect.yaml; it runs until it is
+interrupted.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ LOCK = STATE / "serve.lock"
 
 
 class ScheduleEntry(BaseModel, extra="forbid"):
-    """A schedule: a cron line, or an interval in seconds."""
+    """Schedule of a deployment: a cron line, or an interval in seconds."""
 
     cron: str | None = None
     interval: Annotated[timedelta, Field(gt=timedelta(0))] | None = None
@@ -43,7 +45,7 @@ class ScheduleEntry(BaseModel, extra="forbid"):
 
 
 class DeploymentEntry(BaseModel, extra="forbid"):
-    """One entry of prefect.yaml. Only `prefect deploy` uses ``work_pool``."""
+    """One deployment in prefect.yaml. Only `prefect deploy` uses ``work_pool``."""
 
     name: str
     entrypoint: Literal["flows.build.build", "flows.audit.audit", "flows.release.release"]
@@ -55,7 +57,7 @@ class DeploymentEntry(BaseModel, extra="forbid"):
     work_pool: dict[str, object] | None = None
 
     def deployment(self) -> RunnerDeployment:
-        """Return the deployment for Prefect, after checking the flow's parameters."""
+        """Convert the entry to a Prefect deployment, after checking the flow's parameters."""
         flow: Flow[..., Any] = load_flow_from_entrypoint(self.entrypoint)
         log = get_logger("flows")
         log.disabled = True  # the error below reports what is wrong
@@ -79,7 +81,7 @@ class DeploymentEntry(BaseModel, extra="forbid"):
 
 
 def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
-    """Read and check the deployments.
+    """Read the deployments in prefect.yaml and check them.
 
     Raises:
         RequestError: if the file is absent or an entry is not valid; the message names the entry
@@ -116,7 +118,7 @@ def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
 
 
 def serve(url: str, server: Command | None, deployments: list[RunnerDeployment]) -> int:
-    """Serve the deployments until the process is interrupted; a graceful end pauses their
+    """Run the scheduled deployments until the process is interrupted; a graceful end pauses their
     schedules.
 
     Args:
@@ -180,7 +182,7 @@ def _serve(url: str, server: Command | None, deployments: list[RunnerDeployment]
 
 
 class StoppableRunner(Runner):
-    """A runner that shuts down gracefully on SIGTERM and Ctrl-C.
+    """A Prefect runner that shuts down gracefully on SIGTERM and Ctrl-C.
 
     Prefect's own handler exits at once, so that runs are killed and stay "running" on the server.
     """
@@ -194,8 +196,8 @@ class StoppableRunner(Runner):
 
 
 def _follow(server: Command, runner: StoppableRunner) -> None:
-    """End the runner when its server has ended. Otherwise the runner would poll the server forever;
-    a service manager restarts both.
+    """Stop the runner when its Prefect server has ended. Otherwise the runner would poll the server
+    forever; a service manager restarts both.
     """
     server.process.wait()
     if not runner.has_ended:

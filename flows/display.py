@@ -1,4 +1,4 @@
-"""Display of a run: a live view in a terminal, plain lines otherwise."""
+"""Display of a pipeline run: a live view in a terminal, plain lines otherwise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def duration(seconds: float) -> str:
-    """Format seconds: 0.4 s, 12.3 s, 3 min 05 s, 1 h 02 min."""
+    """Format a number of seconds: 0.4 s, 12.3 s, 3 min 05 s, 1 h 02 min."""
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -22,8 +22,9 @@ def duration(seconds: float) -> str:
 
 
 class Plain(RunObserver):
-    """Display with one line per stage that was not up to date, and lines about skipped runs of the
-    grid; with ``verbose`` also the output of stages, after the name of the stage.
+    """Display of a run as plain lines: one line per stage that was not up to date, and lines about
+    skipped runs of the grid; with ``verbose`` also the output of stages, after the name of the
+    stage.
     """
 
     def __init__(self, verbose: bool) -> None:
@@ -38,20 +39,20 @@ class Plain(RunObserver):
         sys.stdout.flush()
 
     def output(self, stage: str, line: str) -> None:
-        """Show a line that a stage printed."""
+        """Print a line of a stage's output."""
         if self.verbose:
             self.say(f"{stage} | {line}")
         elif line.startswith(SKIPPED_LINE):
             self.say(line)
 
     def end(self, result: StageResult) -> None:
-        """Show how a stage ended."""
+        """Update the display after a stage has ended."""
         self.n_cached += result.state == "cached"
         if result.state != "cached":
             self.say_end(result)
 
     def say_end(self, result: StageResult) -> None:
-        """Print how a stage ended."""
+        """Print the result of a stage that has ended."""
         self.say(f"{result.stage} ... {_outcome(result)}")
 
     def close(self) -> None:
@@ -81,8 +82,8 @@ MARKS = {
 
 
 class Live(Plain):
-    """Display for a terminal: finished stages scroll up; the running stages stand below them, each
-    with its last line.
+    """Live display of a run for a terminal: finished stages scroll up; the running stages stand
+    below them, each with its last line of output.
     """
 
     def __init__(self, verbose: bool) -> None:
@@ -110,7 +111,7 @@ class Live(Plain):
         self.progress.console.print(text, style=style, markup=False)
 
     def begin(self, total: int) -> None:
-        """Show the number of stages."""
+        """Show the total number of stages."""
         self.n_stages = total
 
     def start(self, stage: str) -> None:
@@ -118,12 +119,12 @@ class Live(Plain):
         self.running[stage] = self.progress.add_task(stage, line="")
 
     def output(self, stage: str, line: str) -> None:
-        """Show a line that a stage printed."""
+        """Show a line of a stage's output."""
         self.progress.update(self.running[stage], line=line)
         super().output(stage, line)
 
     def end(self, result: StageResult) -> None:
-        """Show how a stage ended."""
+        """Update the display after a stage has ended."""
         if result.stage in self.running:
             self.progress.remove_task(self.running.pop(result.stage))
         self.n_ended += 1
@@ -131,7 +132,7 @@ class Live(Plain):
         super().end(result)
 
     def say_end(self, result: StageResult) -> None:
-        """Print how a stage ended."""
+        """Print the result of a stage that has ended."""
         mark, style = MARKS.get(result.state, ("·", "dim"))
         self.say(f"{mark} {result.stage} ... {_outcome(result)}", style)
 
@@ -142,5 +143,5 @@ class Live(Plain):
 
 
 def watcher(verbose: bool) -> RunObserver:
-    """Return the live display for a terminal, and the plain display otherwise."""
+    """Return the live display if the output is a terminal, and the plain display otherwise."""
     return Live(verbose) if sys.stdout.isatty() else Plain(verbose)

@@ -1,5 +1,5 @@
-"""Notification of a webhook about a failed scheduled run: it has counts, names and paths, never a
-text.
+"""Notification of a webhook about a failed scheduled run: the notification has counts, names and
+paths, never a text.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ RAISED = "Flow run encountered an exception: "
 
 
 def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Post a failure to the webhook of lexveil.toml, if there is one and a deployment started the
-    run.
+    """Send a notification about a failed run to the webhook of lexveil.toml, if there is one and a
+    deployment started the run.
 
     Only scheduled runs notify, because `lexveil run` shows its own failure. An endpoint that does
     not answer causes a warning in the run's log.
@@ -62,7 +62,7 @@ def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> No
 
 
 def notice(flow: str, flow_run: FlowRun, state: State[Any]) -> dict[str, str | None]:
-    """Return the body of the notification: flow, run, state, stage (None if no stage failed),
+    """Return the JSON body of the notification: flow, run, state, stage (None if no stage failed),
     message, link to Prefect's page.
     """
     stage, message = blame(state.message or "")
@@ -80,8 +80,8 @@ def notice(flow: str, flow_run: FlowRun, state: State[Any]) -> dict[str, str | N
 
 
 def blame(message: str) -> tuple[str | None, str]:
-    """Split a run's message into the failed stage and its error, without words that may come from a
-    document.
+    """Split the message of a failed run into the failed stage and its error, without words that may
+    come from a document.
 
     The project's own errors never quote a document. For any other exception only the name of the
     exception is sent, because the message of a KeyError can be a word of a text.

@@ -1,5 +1,5 @@
-"""The plan of a run: the graph with its stale stages. This module does not import Prefect, which is
-not needed if no stage is stale.
+"""Plan of a pipeline run: the stages with those that are stale (not up to date). This module does
+not import Prefect, which is not needed if no stage is stale.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ SHOWN = 3  # largest number of stages named in the reason of a stage that follow
 
 
 def plan(say: Callable[[str], None]) -> StageGraph:
-    """Remove the remains of earlier runs, then get the graph and its stale stages from DVC."""
+    """Clean up after earlier runs, then get the pipeline's stages from DVC, and which of them are
+    stale (not up to date).
+    """
     from dvc.repo import lock_repo
 
     with open_repo() as repo:
@@ -53,13 +55,15 @@ def plan(say: Callable[[str], None]) -> StageGraph:
 
 
 def _is_new_code() -> bool:
-    """Return whether dvc.lock has another hash of code.json than the existing file."""
+    """Return whether the present code.json, which holds hashes of the code, differs from its hash
+    in dvc.lock.
+    """
     outs = own_entries().get(CODE_STAGE, {}).get("outs", [])
     return [out["md5"] for out in outs] != [file_md5(CODE)]
 
 
 def _reproduce_code() -> None:
-    """Have DVC run the stage that writes code.json.
+    """Run the stage that writes code.json, through DVC.
 
     Raises:
         LexveilError: if the stage fails.
@@ -81,8 +85,8 @@ def _reproduce_code() -> None:
 def say_done(
     say: Callable[[str], None], headline: str, seconds: float, wanted: Sequence[Stage]
 ) -> None:
-    """Log that a run ended well, which runs of the grid it skipped, and the path of the report if
-    this run wrote it.
+    """Log that a run of the pipeline succeeded, which runs of the grid it skipped, and the path of
+    the report if this run wrote it.
 
     Args:
         wanted: the stages that are up to date after the run.
@@ -106,7 +110,7 @@ def skipped_names() -> list[str]:
 
 
 def say_stale(say: Callable[[str], None], graph: StageGraph, until: str | None) -> bool:
-    """Log the stages that a run would reach, each with its reason, and the number of stages; return
+    """Log the stale stages that a run would execute, each with its reason, and their number; return
     whether there are any.
 
     Args:
@@ -132,6 +136,6 @@ def say_stale(say: Callable[[str], None], graph: StageGraph, until: str | None) 
 
 
 def _follows(roots: Sequence[str]) -> str:
-    """Return the reason of a stage that is stale only because of other stages."""
+    """Return the message for a stage that is stale only because of other stages."""
     more = len(roots) - SHOWN
     return f"follows from {', '.join(roots[:SHOWN])}{f' and {more} more' if more > 0 else ''}"

@@ -1,4 +1,6 @@
-"""Records of a flow run on Prefect's server: the id of the current run, its tables, and its end."""
+"""Records of a flow run on the Prefect server: the id of the current run, its tables, and its
+end.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,8 @@ def note_run(say: Callable[[str], None]) -> UUID:
 
 
 def settle_killed_run() -> str | None:
-    """End the run in the file in Prefect if it was killed, and return its name. Otherwise Prefect
-    would show the run as running forever.
+    """Mark the flow run that the file names as ended in Prefect if it was killed, and return its
+    name. Otherwise Prefect would show the run as running forever.
 
     Only the holder of the build lock may call this function, because the run in the file is then
     dead.
@@ -58,8 +60,8 @@ def settle_killed_run() -> str | None:
 
 
 def show_table(key: str, table: list[dict[str, object]], description: str) -> None:
-    """Show a table on the run's page. If the server does not accept it, a warning is logged and the
-    run continues.
+    """Show a table on the flow run's page in Prefect. If the server does not accept the table, a
+    warning is logged and the run continues.
     """
     try:
         create_table_artifact(key=key, table=table, description=description)

@@ -1,5 +1,5 @@
-"""Prefect's server: a running server if there is one, a server for one run otherwise, and `lexveil
-ui`.
+"""Management of the Prefect server: use of a running server, a temporary server for one run
+otherwise, and the server of `lexveil ui`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ FOR_ONE_RUN = {
 
 
 class ServerLostError(LexveilError):
-    """Error about a Prefect server that went away during a run. If a stage failed, the message
-    about the stage comes first.
+    """Error about a Prefect server that stopped answering during a run. If a stage failed, the
+    message about the stage comes first.
     """
 
     def __init__(self, url: str, headline: str, failure: LexveilError | None) -> None:
@@ -65,7 +65,9 @@ def running_api() -> str | None:
 
 
 def running_ui() -> str | None:
-    """Return the API address of the project's own `lexveil ui`; None if it does not run."""
+    """Return the API address of the server that the project's own `lexveil ui` runs; None if
+    `lexveil ui` is not running.
+    """
     try:
         url = str(json.loads(RUNNING.read_text(encoding="utf-8"))["api"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -87,7 +89,7 @@ def answers(url: str) -> bool:
 
 
 def free_port() -> int:
-    """Return a free loopback port below the range from which systems take ports for connections. In
+    """Find a free loopback port below the range from which systems take ports for connections. In
     that range, another process may soon take the port.
 
     Raises:
@@ -102,8 +104,8 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def api(url: str | None) -> Iterator[str]:
-    """Yield the address of a Prefect API that answers: ``url`` of a running server, or a server for
-    this run alone.
+    """Context manager that yields the address of a Prefect API that answers: ``url`` of a running
+    server, or a temporary server for this run.
 
     Raises:
         LexveilError: if the server for this run does not start.
@@ -117,8 +119,8 @@ def api(url: str | None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def lasting_api(port: int) -> Iterator[tuple[str, Command | None]]:
-    """Yield an API that stays after a run: PREFECT_API_URL, `lexveil ui`, or a server with pages
-    that is started for this block.
+    """Context manager that yields a Prefect API that stays after a run: PREFECT_API_URL, `lexveil
+    ui`, or a server with web pages that is started for this block.
 
     Yields:
         The address, and the server if it was started for this block.
@@ -135,8 +137,8 @@ def lasting_api(port: int) -> Iterator[tuple[str, Command | None]]:
 
 @contextlib.contextmanager
 def pages(port: int) -> Iterator[tuple[str, Command]]:
-    """Run Prefect's server with its pages on loopback during the block; yield the address of its
-    API, and the server.
+    """Context manager that runs the Prefect server with its web pages on loopback; it yields the
+    address of the API, and the server.
 
     Raises:
         RequestError: if the port is taken.
@@ -167,8 +169,8 @@ def pages(port: int) -> Iterator[tuple[str, Command]]:
 
 @contextlib.contextmanager
 def _server(port: int, log: Path, settings: dict[str, str]) -> Iterator[tuple[str, Command]]:
-    """Run a server on loopback during the block; yield the address of its API when it answers, and
-    the server.
+    """Context manager that runs a Prefect server on loopback; when the server answers, it yields
+    the address of the API, and the server.
     """
     url = f"http://127.0.0.1:{port}/api"
     # Host and port are set by variables: with `--port` alone, the pages would request their data

@@ -1,4 +1,4 @@
-"""Commands in their own process groups, whose lines are read while they run."""
+"""Child processes in their own process groups, whose output is read line by line while they run."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ GUARD = Path(__file__).with_name("process_guard.py")
 
 
 class Command:
-    """One running command. It is killed if this process dies (process_guard.py).
+    """A running child process in its own process group. It is killed if this process dies
+    (process_guard.py).
 
     Args:
         argv: the command.
-        env: environment of the command.
+        env: environment variables of the command.
         output: target of both output streams; by default ``lines`` yields the output.
     """
 
@@ -48,14 +49,16 @@ class Command:
         self.signal(signal.SIGKILL)  # remaining children would keep the output of the command open
 
     def lines(self) -> Iterator[str]:
-        """Yield the printed lines, without blank ones, until the command has ended."""
+        """Yield the lines that the command prints, without blank ones, until the command has
+        ended.
+        """
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if line.strip():
                 yield line.rstrip("\n")
 
     def wait(self) -> int:
-        """Wait for the end of the process group, and return the exit code, which is 128 + N after
+        """Wait until the process group has ended, and return the exit code, which is 128 + N after
         signal N.
         """
         self.end.join()
@@ -66,7 +69,7 @@ class Command:
         return code if code >= 0 else 128 - code
 
     def signal(self, number: int) -> None:
-        """Send a signal to the whole group."""
+        """Send a signal to the whole process group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, number)
 

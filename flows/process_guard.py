@@ -1,5 +1,5 @@
-"""Runs one command, and kills its whole process group when the process that started this guard is
-gone.
+"""Wrapper script that runs one command, and kills its whole process group when the process that
+started the script is gone.
 
 The guard is started as a script, `python process_guard.py COMMAND...`, as the leader of its own
 process group. Its standard input is a pipe whose other end the flow holds. The kernel closes that
@@ -15,14 +15,16 @@ import threading
 
 
 def watch() -> None:
-    """Wait for the end of the pipe, then kill the group, this process included."""
+    """Wait until the pipe on standard input is closed, then kill the process group, this process
+    included.
+    """
     while os.read(0, 4096):
         pass
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def main() -> int:
-    """Run the command and return its exit code, 128 + N after signal N."""
+    """Run the command and return its exit code, which is 128 + N after signal N."""
     # Own handlers are set, because the command would inherit SIG_IGN. The command handles the
     # signal; the guard only reports the end of the command.
     signal.signal(signal.SIGINT, lambda *_: None)

@@ -1,5 +1,5 @@
-"""Clean-up before a run: half-written files of a killed DVC process, partial files of killed
-stages, and outputs of removed stages.
+"""Clean-up before a pipeline run: half-written files of a killed DVC process, partial files of
+killed stages, and outputs of removed stages.
 
 DVC hashes a folder as a whole, so a file that no stage owns would change the input of a stage and
 the hash in dvc.lock.
@@ -67,8 +67,8 @@ def repair(repo: Repo, say: Say) -> None:
 
 
 def _await_holders(rwlock: Path) -> None:
-    """Wait for the stages of a killed run, which their guards end within a second. DVC refuses to
-    work on files of a process that still runs.
+    """Wait until the stages of a killed run have ended, which their guard processes ensure within a
+    second. DVC refuses to work on files of a process that still runs.
     """
     import psutil
 
@@ -79,8 +79,8 @@ def _await_holders(rwlock: Path) -> None:
 
 
 def _mend_run_cache(runs: Path) -> None:
-    """Remove half-written entries, which DVC would take for complete entries, and folders without
-    entries.
+    """Remove half-written entries from DVC's run cache, which DVC would take for complete entries,
+    and folders without entries.
     """
     for folder in runs.glob("*/*"):
         for left in folder.glob(".*.tmp"):
@@ -98,7 +98,7 @@ def remove(path: Path) -> None:
 
 
 def prune(graph: StageGraph, say: Say) -> None:
-    """Remove and report files that no stage of the graph owns.
+    """Remove files that no stage of the pipeline owns, and report them.
 
     Two kinds of files are deleted: outputs in dvc.lock whose stage or output no longer exists
     (DVC's cache keeps them), and partial files of killed stages. A file of unknown origin is moved
@@ -130,8 +130,8 @@ def prune(graph: StageGraph, say: Say) -> None:
 
 
 def _orphans(folder: Path, owned: set[Path], recorded: set[Path]) -> Iterator[Path]:
-    """Yield the paths in ``folder`` that no stage owns. A folder that contains outputs is not
-    yielded; it is searched.
+    """Yield the paths in ``folder`` that no stage owns. A folder that contains outputs is searched,
+    and not yielded itself.
     """
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path in owned or path in UNVERSIONED:

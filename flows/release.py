@@ -1,4 +1,6 @@
-"""The flow that releases new texts of the source in lexveil.toml, as `lexveil release` does."""
+"""Prefect flow that releases new texts of the source in lexveil.toml, as the command `lexveil
+release` does.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from lexveil.release.inbox.report import ReleaseReport
 
 
 def release_command() -> list[str]:
-    """Return the command line of one release."""
+    """Return the command line that makes one release of new texts."""
     return [sys.executable, "-m", "flows.archive_release"]
 
 
@@ -31,7 +33,9 @@ def release_command() -> list[str]:
     on_crashed=[on_failure],
 )
 def release() -> State[Any]:
-    """Release new documents of the source in lexveil.toml; does nothing if there is no source."""
+    """Release new documents of the source in lexveil.toml; the flow does nothing if there is no
+    source.
+    """
     prepare(find_root(Path.cwd()))
     if not load_configuration().inbox.is_on:
         return Completed(name="Off", message="lexveil.toml: inbox.source and inbox.sql are not set")

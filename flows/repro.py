@@ -1,5 +1,5 @@
-"""`python -m flows.repro STAGE`: DVC brings one stage up to date, and the outcome is written to a
-file.
+"""Script that has DVC bring one stage up to date (`python -m flows.repro STAGE`), and writes the
+outcome to a file.
 
 The flow runs this module as a process of its own, because the flow must be able to end the stage.
 The output of the process is the output of the stage.
@@ -31,7 +31,7 @@ EXIT_CODE = re.compile(r"exited with (-?\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class StageOutcome:
-    """Result of one stage.
+    """Outcome of bringing one stage up to date.
 
     Attributes:
         state: "ran", "cached" (nothing had changed), "restored" (from the run cache) or "failed".
@@ -44,7 +44,7 @@ class StageOutcome:
     code: int | None = None
 
     def failure(self, last_line: str, stage: str) -> tuple[str, int]:
-        """Return the message and the exit code of a stage that failed.
+        """Return the error message and the exit code of a stage that failed.
 
         Args:
             last_line: the last line that the stage printed, which states the reason.
@@ -65,12 +65,16 @@ class StageOutcome:
 
 
 class NotedCache(StageCache):  # type: ignore[misc]
-    """DVC's run cache, which also records whether it restored the outputs of a stage."""
+    """DVC's run cache (results of earlier runs), which also records whether it restored the outputs
+    of a stage.
+    """
 
     has_restored = False
 
     def restore(self, *arguments: Any, **options: Any) -> None:
-        """Restore the outputs of a stage, if DVC knows an earlier run with the same inputs."""
+        """Restore the outputs of a stage if DVC knows an earlier run with the same inputs, and
+        record that it did.
+        """
         super().restore(*arguments, **options)
         self.has_restored = True
 
@@ -85,14 +89,14 @@ def command(stage: str) -> list[str]:
 
 
 def outcome(stage: str) -> StageOutcome:
-    """Return the outcome of a command that has ended; "failed" without a reason if the command was
+    """Read the outcome of a command that has ended; "failed" without a reason if the command was
     killed before it could write its outcome.
     """
     return StageOutcome(**read_object(_outcome_file(stage)))
 
 
 def log_of(stage: str) -> Path:
-    """Return the file with the lines of a stage's last run."""
+    """Return the path of the log file with the output lines of a stage's last run."""
     return LOGS / f"{NOT_IN_A_FILE_NAME.sub('-', stage)}.log"
 
 
@@ -101,7 +105,7 @@ def _outcome_file(stage: str) -> Path:
 
 
 def reproduce(stage: str) -> StageOutcome:
-    """Have DVC bring a stage up to date."""
+    """Bring a stage up to date with DVC, and return the outcome."""
     try:
         with open_repo() as repo:
             repo.stage_cache = NotedCache(repo)
@@ -124,7 +128,7 @@ def _failed(cause: BaseException) -> StageOutcome:
 
 
 def main() -> int:
-    """Reproduce the stage that the command line names, and write its outcome."""
+    """Bring the stage that the command line names up to date, and write the outcome."""
     hide_messages()
     stage = sys.argv[1]
     try:

@@ -1,5 +1,5 @@
-"""State of one run of the graph (results of stages, and the next stages), and DVC's work on one
-stage.
+"""State of one pipeline run (results of stages, and the next stages), and the execution of one
+stage by DVC.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TIME_IS_UP = signal.SIGALRM  # represents the time limit, in the place of a sign
 
 @dataclass
 class Build:
-    """State of one run, shared by the flow and the threads of its tasks."""
+    """State of one pipeline run, shared by the flow and the threads of its tasks."""
 
     watcher: RunObserver = field(default_factory=RunObserver)
     keep_going: bool = False
@@ -48,13 +48,13 @@ class Build:
 
     @property
     def failed(self) -> StageResult | None:
-        """The first failure, which decides message and exit code of the run; None if no stage
-        failed.
+        """The result of the first stage that failed, which decides message and exit code of the
+        run; None if no stage failed.
         """
         return next((result for result in self.results.values() if result.state == "failed"), None)
 
     def headline(self) -> str:
-        """Return the numbers of stages by state."""
+        """Summarize the run as the number of stages in each state."""
         ends = [result.state for result in self.results.values()]
         states = ("ran", "restored", "cached", "failed", "stopped", "not run")
         return (
@@ -63,7 +63,9 @@ class Build:
         )
 
     def outcome(self) -> tuple[str, str]:
-        """Return the state of the flow, in the words for the state of a stage, and the reason."""
+        """Return the final state of the flow, in the words for the state of a stage, and the
+        reason.
+        """
         if self.stopped_by is not None:
             return "stopped", ""
         if failed := self.failed:
@@ -71,8 +73,8 @@ class Build:
         return "ran", ""
 
     def verdict(self, stage: Stage) -> tuple[str, str]:
-        """Decide whether a stage runs: ("run" | "cached" | "not run", reason). All stages that it
-        needs must have ended.
+        """Decide whether a stage runs, and return ("run" | "cached" | "not run", reason). All
+        stages that it needs must have ended.
         """
         for need in stage.needs:
             result = self.results[need]
@@ -95,7 +97,9 @@ class Build:
         self.watcher.end(result)
 
     def await_end(self) -> str:
-        """Return the next stage whose task run has ended; stop the run when its time is up."""
+        """Wait for the next stage whose task run ends, and return its name; stop the run when its
+        time is up.
+        """
         left = self.time_is_up - time.monotonic()
         try:
             return self.ended.get(timeout=max(0.0, left) if math.isfinite(left) else None)
@@ -105,7 +109,7 @@ class Build:
             return self.ended.get()
 
     def stop(self, number: int) -> None:
-        """End every running stage; start no further stage."""
+        """End every running stage by a signal; start no further stage."""
         with self.lock:
             self.stopped_by = number
             running = list(self.commands.values())
@@ -113,7 +117,7 @@ class Build:
         interrupt(running)
 
     def reproduce(self, stage: Stage) -> StageResult:
-        """Have DVC bring one stage up to date, and return the result. OpenLineage events about the
+        """Bring one stage up to date with DVC, and return the result. OpenLineage events about the
         start and the end are sent if lexveil.toml enables them.
         """
         context = TaskRunContext.get()

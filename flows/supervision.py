@@ -1,5 +1,5 @@
-"""Supervision of commands of scheduled flows: a command runs alone in the project, its output goes
-to the log, and it is ended when its time is up.
+"""Supervision of commands that scheduled flows run: a command runs alone in the project, its output
+goes to the log, and it is ended when its time is up.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lexveil.io.config import load_configuration
 
 
 def deadline() -> float:
-    """Return the time limit of a run that begins now, on the monotonic clock."""
+    """Return the time at which a run that begins now must have ended, on the monotonic clock."""
     minutes = load_configuration().operation.timeout_minutes
     return math.inf if minutes is None else time.monotonic() + 60 * minutes
 
@@ -35,8 +35,8 @@ def timed_out() -> TimeoutError:
 
 @contextlib.contextmanager
 def exclusive() -> Iterator[float]:
-    """Hold the build lock, so that no build changes the artifacts during a flow; yield the time
-    limit.
+    """Context manager that holds the build lock, so that no build changes the artifacts during a
+    flow; it yields the time limit.
     """
     say = get_run_logger().info
     with build_lock(wait=True, say=say):
@@ -46,8 +46,8 @@ def exclusive() -> Iterator[float]:
 
 
 def run_command(argv: Sequence[str], until: float) -> tuple[int, str]:
-    """Run a command. Return its exit code and its last line, which is its result or the reason of
-    its failure.
+    """Run a command until it ends or its time is up. Return its exit code and its last line of
+    output, which is its result or the reason of its failure.
 
     Raises:
         TimeoutError: if the command has not ended by ``until``; it is then killed. Commands of

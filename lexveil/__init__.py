@@ -1,4 +1,4 @@
-"""Metric differential privacy for text, collocation by collocation.
+"""Text rewriting under metric differential privacy, word by word or collocation by collocation.
 
     import lexveil
 
@@ -74,7 +74,9 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import the module that defines the requested name, and keep the value for the next access."""
+    """Import the module that defines a public name of the package, and keep the value for the next
+    access.
+    """
     if name not in __all__:
         raise AttributeError(f"module 'lexveil' has no attribute {name!r}")
     value: Any

@@ -1,5 +1,5 @@
-"""The functions of ``import lexveil``: the same engine as the command line, for values in memory,
-in any folder.
+"""Python API of the package (``import lexveil``): the same engine as the command line, for values
+in memory, in any folder.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ OTHER_NAMES = {"level": "protection", "eps": "epsilon", **OF_TEXTS}
 
 
 def takes_options(model: type[Options], leave_out: tuple[str, ...] = ()) -> Callable[[F], F]:
-    """Give a function the options of a request, in its signature and its help, and the option
-    ``quiet``, which turns logging off.
+    """Return a decorator that adds the options of a request to a function's signature and help, and
+    the option ``quiet``, which turns logging off.
     """
 
     def decorate(function: F) -> F:
@@ -110,9 +110,10 @@ def privatize(
         spans: n lists of the matches that a detector found in each text, such as ``{"start": 8,
             "end": 18, "type": "PERSON"}``, in characters, as JSON or not; None means no match. For
             a table also the name of a column, which is empty in the result.
-        project: folder of the project with the parameters and the ledger to use. If None, the
-            project around the current folder is used; outside of any project, the defaults and the
-            ledger in your data folder. A ``Model`` that is loaded already may be given instead.
+        project: folder of the project with the parameters and the ledger (record of spent privacy
+            budgets) to use. If None, the project around the current folder is used; outside of any
+            project, the defaults and the ledger in your data folder. A ``Model`` that is loaded
+            already may be given instead.
         model: the model: ``own``, which the project's run made, or the name of another model. If
             None, ``own`` is used if the project has run, else ``en``, which is logged.
         purpose: preserves more utility for a purpose, such as ``"sentiment"`` or ``"sentiment=2"``,
@@ -154,14 +155,14 @@ def inspect(
     purpose: str | Sequence[str] = (),
     **options: Any,
 ) -> Inspection:
-    """Describe the result of rewriting a file or a folder, without rewriting: nothing is written or
+    """Describe how a file or a folder would be rewritten, without rewriting: nothing is written or
     spent.
 
     Args:
         source: JSON lines, CSV, TSV, text (each also compressed by gz or zst) or Parquet; a folder
             of such files; also in object storage, by an address (s3://, gs://, abfs://).
-        show_examples: name the most frequent words that would stay unprotected or are unknown: they
-            are source text.
+        show_examples: name the most frequent words that would stay unprotected or are unknown;
+            these words are source text.
         project, model, purpose: as in ``privatize``.
         options: as in ``privatize`` (``quiet``, too), and the options of files, such as
             ``text_column``. A row is a document.
@@ -196,8 +197,8 @@ def audit(
     purpose: str | Sequence[str] = (),
     **options: Any,
 ) -> AuditResult:
-    """Test the privacy that a mechanism claims, on toy vocabularies, on words of a model, and in
-    whole releases.
+    """Test statistically whether a mechanism has the privacy that it claims, on toy vocabularies,
+    on words of a model, and in whole releases.
 
     The audit computes distances, distributions, budgets and sums of charges by code of its own. Its
     releases rewrite a toy project in a temporary folder with a ledger of its own. The verdict is
@@ -226,8 +227,8 @@ def audit(
 
 @contextmanager
 def _watching(progress: Watch | bool) -> Iterator[Watch | None]:
-    """Yield the function that receives the progress. True shows a progress bar, False shows
-    nothing.
+    """Context manager that yields the function that receives the progress. True shows a progress
+    bar, False shows nothing.
     """
     if not isinstance(progress, bool):
         yield progress
@@ -261,7 +262,7 @@ def _model(project: Project) -> Path | Model | None:
 
 
 def plain_options(options: dict[str, object]) -> dict[str, object]:
-    """Return options as plain values; paths become strings."""
+    """Return options as plain JSON-like values; paths become strings."""
     return {
         name: str(value) if isinstance(value, Path) else value for name, value in options.items()
     }
@@ -269,8 +270,8 @@ def plain_options(options: dict[str, object]) -> dict[str, object]:
 
 @contextmanager
 def renamed_fields(names: dict[str, str]) -> Iterator[None]:
-    """Name the arguments of the called function in error messages, instead of the fields of the
-    request.
+    """Context manager in which error messages name the arguments of the called function, instead of
+    the fields of the request.
     """
     try:
         yield

@@ -47,7 +47,8 @@ OWN = ("subject", "records", "model", "project", "entity_type")
 
 # Where Presidio is not installed, mypy knows no type of its class.
 class LexveilOperator(Operator):  # type: ignore[misc]
-    """Operator that rewrites the words of a span, as a release that is charged to the ledger.
+    """Presidio operator that rewrites the words of a detected span with noise, as a release that is
+    charged to the ledger of privacy budgets.
 
     Parameters of its ``OperatorConfig``:
         mechanism: a name of ``lexveil.MECHANISMS``.
@@ -63,7 +64,7 @@ class LexveilOperator(Operator):  # type: ignore[misc]
     needs: ClassVar[tuple[str, ...]] = ()
 
     def operate(self, text: str, params: dict[str, Any] | None = None) -> str:
-        """Return the rewritten words of the span; parts without words are left out.
+        """Rewrite the words of a detected span; parts without words are left out.
 
         Raises:
             LexveilError: if the span cannot be charged or rewritten; its text is not anonymized
@@ -94,7 +95,7 @@ class LexveilOperator(Operator):  # type: ignore[misc]
         return rewritten
 
     def request(self, params: dict[str, Any]) -> Request:
-        """Return the request that rewrites a span.
+        """Convert the operator's parameters to the request that rewrites a span.
 
         Raises:
             RequestError: if a parameter is missing, unknown or out of range.
@@ -136,8 +137,8 @@ class LexveilOperator(Operator):  # type: ignore[misc]
             raise RequestError(f"operator {self.operator_name()}: {error}") from None
 
     def validate(self, params: dict[str, Any] | None = None) -> None:
-        """Check that all required parameters and no unknown ones are given; raise the errors of
-        ``request``.
+        """Check that all required parameters and no unknown ones are given; raise the same errors
+        as ``request``.
         """
         self.request(dict(params or {}))
 
@@ -151,8 +152,8 @@ class LexveilOperator(Operator):  # type: ignore[misc]
 
 
 class LexveilExperiment(LexveilOperator):
-    """The operator ``LexveilOperator`` with a seed. Its output is repeatable, charged to no ledger,
-    and not private.
+    """Presidio operator for experiments: ``LexveilOperator`` with a seed. Its output is repeatable,
+    charged to no ledger, and not private.
 
     Every item of the result has the operator's name, lexveil-experiment, and every record has the
     mode experiment. The parameter ``seed`` is required. With a generator such as
@@ -168,8 +169,8 @@ class LexveilExperiment(LexveilOperator):
 
 
 def _seed_of(seed: Random | int, text: str) -> int:
-    """Return the seed of a span. With a generator the seed is the generator's next number;
-    otherwise the seed follows from the request's seed and the span's text.
+    """Return the random seed of a span. With a generator the seed is the generator's next number;
+    otherwise the seed is derived from the request's seed and the span's text.
     """
     return (
         seed.getrandbits(63)
@@ -184,5 +185,5 @@ def _loaded(project: Any, model: str | None) -> Model:
 
 @cache
 def _model(project: Any, model: str | None) -> Model:
-    """Load a model with its words and vectors; a loaded model is cached."""
+    """Load a model with its words and vectors; loaded models are cached."""
     return Model.load(project, model)

@@ -1,4 +1,5 @@
-"""Release data sets of Ray Data: from a Dataset to a published table and its Dataset.
+"""Private release of Ray Data data sets: a Dataset is rewritten, published as a table, and read as
+a Dataset.
 
     prepared = lexveil.ray.privatize(dataset, column="body", subjects="customer")
     released = prepared.write_parquet("/shared/tickets")
@@ -55,7 +56,7 @@ WRITTEN = ("file", "totals")  # fields of a worker's report about a batch that i
 
 @dataclass(frozen=True, slots=True)
 class PublishedDataset:
-    """A table that is published.
+    """A rewritten table that was published, as a Dataset of Ray.
 
     Attributes:
         dataset: reads the table.
@@ -71,8 +72,8 @@ class PublishedDataset:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrivatizedDataset:
-    """A data set that can be released. Every write is a release of its own, which is charged to the
-    ledger.
+    """A Ray data set that is ready to be released. Every write is a release of its own, which is
+    charged to the ledger of privacy budgets.
     """
 
     _dataset: ray.data.Dataset
@@ -81,7 +82,8 @@ class PrivatizedDataset:
     _on_exhausted: OnExhausted | None
 
     def write_parquet(self, path: Path | str) -> PublishedDataset:
-        """Count, charge, rewrite and publish the data set, in this call.
+        """Rewrite the data set and publish it as a Parquet table; counting, charging and rewriting
+        all happen in this call.
 
         Args:
             path: the path of the table's folder, on storage that all nodes see. The folder appears
@@ -111,7 +113,7 @@ def privatize(
     model_folder: str | None = None,
     **options: Any,
 ) -> PrivatizedDataset:
-    """Prepare the release of a data set of Ray. Nothing is spent before the result is written.
+    """Prepare the private release of a Ray data set. Nothing is spent before the result is written.
 
     Args:
         dataset: a Dataset that gives the same rows whenever it is evaluated.
@@ -145,7 +147,8 @@ def privatize(
 
 
 class _RayJob:
-    """The ``Cluster`` of Ray, which runs both passes of a release, and publishes the folder.
+    """Implementation of ``Cluster`` on Ray, which runs both passes of a release (counting and
+    rewriting) and publishes the folder.
 
     Each attempt of a task writes its own files, and reports their names to the driver with its
     result. Ray gives the driver one result of each task, and the driver publishes the files that
@@ -182,8 +185,8 @@ class _RayJob:
             raise RequestError(f"{where}: exists already; choose another folder")
 
     def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
-        """Choose the hidden folder, and remove hidden folders of drivers that were killed. The
-        folder itself is created at the first write.
+        """Choose the hidden folder in which the output is written, and remove hidden folders of
+        drivers that were killed. The folder itself is created at the first write.
         """
         self.staging = self.target.with_name(folder)
         self.attempts, self.whole = self.staging / "attempts", self.staging / "whole"
@@ -204,7 +207,7 @@ class _RayJob:
             yield from table.rename_columns(COUNTED.names).cast(COUNTED).to_batches()
 
     def rewrite(self, rewriter: Rewriter) -> RunTotals:
-        """Rewrite and write the data set, with one task for each block."""
+        """Rewrite the data set and write it to the hidden folder, with one task for each block."""
         with write_errors(self.target):
             self.staging.mkdir(parents=True, mode=0o700)
             for folder in (self.attempts, self.undivided, self.whole):
@@ -220,7 +223,7 @@ class _RayJob:
         return totals
 
     def cut(self, totals: RunTotals) -> None:
-        """Copy the rows into the parts of the table, with one task for each part."""
+        """Copy the rewritten rows into the parts of the table, with one task for each part."""
         files = [str(file) for file in sorted(self.undivided.iterdir())]
         if not files:
             return
@@ -243,7 +246,7 @@ class _RayJob:
         (self.attempts / file).rename(folder / file)
 
     def publish(self, record: PrivacyRecord) -> None:
-        """Rename the hidden folder to its final name."""
+        """Publish the output by renaming the hidden folder to its final name."""
         assert record.release is not None
         file = self.whole / f"_lexveil-{record.release.id}.record.json"
         if os.path.lexists(self.target):
@@ -258,13 +261,13 @@ class _RayJob:
             self.whole.rename(self.target)
 
     def discard(self) -> None:
-        """Remove the hidden folder."""
+        """Remove the hidden folder with the unpublished output."""
         shutil.rmtree(self.staging, ignore_errors=True)
 
 
 def _sent(rewriter: Rewriter) -> ray.ObjectRef:
-    """Pickle a value before Ray does. Otherwise Ray would repeat a task for ever if the task fails
-    while Ray unpickles the value.
+    """Pickle the rewriter and put it into Ray's object store. If Ray pickled it, Ray would repeat a
+    task for ever when the task fails while Ray unpickles the value.
     """
     return ray.put(pickle.dumps(rewriter))
 
@@ -277,7 +280,7 @@ def _count(table: pa.Table, sent: ray.ObjectRef) -> pa.Table:
 
 @reported()
 def _write(table: pa.Table, sent: ray.ObjectRef, folder: str, order: str) -> dict[str, list[Any]]:
-    """Write the rewritten rows of a block into a file of this attempt."""
+    """Rewrite the rows of a block and write them into a file of this task attempt."""
     rewriter: Rewriter = pickle.loads(ray.get(sent))
     totals = RunTotals()
     result = dict[str, list[Any]]({name: [] for name in WRITTEN})
@@ -296,8 +299,8 @@ def _write(table: pa.Table, sent: ray.ObjectRef, folder: str, order: str) -> dic
 def _divide(
     files: Sequence[str], order: str, numbers: tuple[int, int], folder: str
 ) -> tuple[str, int]:
-    """Write a part of the table into a file of this attempt; return the name of the file and its
-    number of rows.
+    """Write one part of the table into a file of this task attempt; return the name of the file and
+    its number of rows.
     """
     expect_file(Path(folder), "this worker")
     name = _new_file()
@@ -305,5 +308,5 @@ def _divide(
 
 
 def _new_file() -> str:
-    """Return a file name that no other attempt uses."""
+    """Return a file name that no other task attempt uses."""
     return f"part-{secrets.token_hex(16)}.parquet"

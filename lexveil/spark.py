@@ -1,4 +1,5 @@
-"""Release tables of Apache Spark: from a DataFrame to a published table and its DataFrame.
+"""Private release of Apache Spark tables: a DataFrame is rewritten, published as a table, and read
+as a DataFrame.
 
     prepared = lexveil.spark.privatize(frame, column="body", subjects="customer")
     released = prepared.write_parquet("hdfs:///out/tickets")
@@ -55,7 +56,7 @@ COUNTS = "columns of COUNTED, in Spark's notation"  # COUNTED, as Spark writes i
 
 @dataclass(frozen=True, slots=True)
 class PublishedFrame:
-    """A table that is published.
+    """A rewritten table that was published, as a DataFrame of Spark.
 
     Attributes:
         frame: reads the table, including earlier rows if the release appended to a table.
@@ -71,8 +72,8 @@ class PublishedFrame:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrivatizedFrame:
-    """A table that can be released. Every write is a release of its own, which is charged to the
-    ledger.
+    """A Spark table that is ready to be released. Every write is a release of its own, which is
+    charged to the ledger of privacy budgets.
     """
 
     _frame: DataFrame
@@ -83,7 +84,8 @@ class PrivatizedFrame:
     def write_parquet(
         self, path: str, *, append: bool = False, partition_by: Sequence[str] = ()
     ) -> PublishedFrame:
-        """Count, charge, rewrite and publish the table, in this call.
+        """Rewrite the table and publish it in Parquet; counting, charging and rewriting all happen
+        in this call.
 
         Args:
             path: the path of the table's folder. The folder appears complete, or not at all.
@@ -115,8 +117,8 @@ def privatize(
     model_folder: str | None = None,
     **options: Any,
 ) -> PrivatizedFrame:
-    """Prepare the release of a table of Spark. No row is read, and nothing is spent, before the
-    result is written.
+    """Prepare the private release of a Spark table. No row is read, and nothing is spent, before
+    the result is written.
 
     Args:
         frame: a DataFrame of a classic session. It must give the same rows at every evaluation.
@@ -155,8 +157,8 @@ def privatize(
 
 
 class _SparkJob:
-    """The ``Cluster`` of Spark, which runs both passes of a release in Spark, and publishes the
-    folder by Hadoop's file systems.
+    """Implementation of ``Cluster`` on Spark, which runs both passes of a release (counting and
+    rewriting), and publishes the folder through Hadoop's file systems.
     """
 
     def __init__(
@@ -237,8 +239,8 @@ class _SparkJob:
             )
 
     def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
-        """Choose the hidden folder, and remove hidden folders of drivers that were killed. The
-        folder itself is created at the first write.
+        """Choose the hidden folder in which the output is written, and remove hidden folders of
+        drivers that were killed. The folder itself is created at the first write.
         """
         beside = self.target.getParent()
         self.staging = self.hadoop.Path(beside, folder)
@@ -263,8 +265,8 @@ class _SparkJob:
             yield from pa.ipc.open_stream(batch)
 
     def rewrite(self, rewriter: Rewriter) -> RunTotals:
-        """Rewrite in the Spark stage that writes the output. Spark adds the totals of each task of
-        that stage once, from the attempt whose output it keeps.
+        """Rewrite the table in the Spark stage that writes the output. Spark adds the totals of
+        each task of that stage once, from the attempt whose output it keeps.
         """
         self.files.mkdirs(self.staging, self.hadoop.permission.FsPermission("700"))
         totals: Accumulator[RunTotals] = self.spark.sparkContext.accumulator(RunTotals(), _Merged())
@@ -276,7 +278,9 @@ class _SparkJob:
         return added
 
     def cut(self, totals: RunTotals) -> None:
-        """Copy the rows into the parts of the table, in the order of their random numbers."""
+        """Copy the rewritten rows into the parts of the table, in the order of their random
+        numbers.
+        """
         reader = self.spark.read.schema(self.numbered)
         divided = reader.parquet(self.undivided.toString()).repartition(
             part_count(totals), self.order
@@ -290,8 +294,8 @@ class _SparkJob:
         require_all(copied.count(), totals)
 
     def publish(self, record: PrivacyRecord) -> None:
-        """Rename the hidden folder to its final name; for a table that exists, move the files one
-        after the other.
+        """Publish the output by renaming the hidden folder to its final name; for a table that
+        exists, move the files one after the other.
         """
         assert record.release is not None
         is_new = not self.files.exists(self.target)
@@ -330,13 +334,15 @@ class _SparkJob:
             )
 
     def discard(self) -> None:
-        """Remove the hidden folder."""
+        """Remove the hidden folder with the unpublished output."""
         with suppress(Exception):  # an error here would hide the error that led here
             self.files.delete(self.staging, True)  # noqa: FBT003 - Java
 
 
 class _Merged(AccumulatorParam[RunTotals]):  # type: ignore[misc]
-    """Spark accumulator of totals. Spark adds one attempt of each task of a stage that writes."""
+    """Spark accumulator that adds up the totals of tasks. Of each task of a stage that writes,
+    Spark adds one attempt.
+    """
 
     def zero(self, value: RunTotals) -> RunTotals:  # noqa: ARG002
         """Return the totals of an empty table."""
@@ -345,7 +351,7 @@ class _Merged(AccumulatorParam[RunTotals]):  # type: ignore[misc]
     def addInPlace(  # noqa: N802 - of Spark
         self, value1: RunTotals, value2: RunTotals
     ) -> RunTotals:
-        """Return the sum of both totals."""
+        """Return the sum of two totals."""
         return value1.merge(value2)
 
 
@@ -366,7 +372,9 @@ def _rewrite(
 
 
 def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield each batch as bytes, so that Spark does not create an object for each of its rows."""
+    """Serialize each record batch to bytes, so that Spark does not create an object for each of its
+    rows.
+    """
     for batch in batches:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as stream:
@@ -375,13 +383,13 @@ def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _quoted(column: str) -> str:
-    """Return a column's name as it is written in an expression of Spark."""
+    """Quote a column's name for use in a Spark SQL expression."""
     return "`" + column.replace("`", "``") + "`"
 
 
 def _bare(schema: StructType) -> StructType:
-    """Return the columns and types of a schema without its metadata, because any program may have
-    put texts into the metadata.
+    """Return a schema with the same columns and types but without metadata, because any program may
+    have put texts into the metadata.
     """
     bare: dict[str, Any] = {"metadata": {}}
     emptied = json.loads(

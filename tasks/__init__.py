@@ -1,4 +1,4 @@
-"""Stages of the graph. Each module directly in this package is one stage of dvc.yaml, run as
+"""Stages of the DVC pipeline. Each module directly in this package is one stage of dvc.yaml, run as
 ``python -m tasks.NAME``.
 """
 

@@ -1,5 +1,5 @@
-"""Find the levels of recovery that no run can reach, before an embedding is trained: segmented ->
-limits.json.
+"""Pipeline stage that finds recovery levels that no run can reach (shares of words that an
+adversary names even without an output), before an embedding is trained: segmented -> limits.json.
 
 An adversary who sees no output knows the frequencies of words and of word pairs, and the words that
 stay unchanged. The share of words that this adversary names is the least recovery of any mechanism
@@ -29,7 +29,7 @@ from lexveil.readers.counted_words import CountedWords, below_least
 
 
 def counted_tokens(segmentation: str, params: Params, machine: MachineParams) -> WordSpace:
-    """Return the tokens that the embedding of a segmentation will have, with their counts, and with
+    """Return the future vocabulary of a segmentation's embedding, with token counts and with
     vectors of dimension 0.
 
     Tokens of equal counts may be in another order than in the embedding.
@@ -57,12 +57,15 @@ def counted_tokens(segmentation: str, params: Params, machine: MachineParams) ->
 
 
 def without_vectors(space: WordSpace) -> WordSpace:
-    """Return the tokens and counts of a space, with vectors of dimension 0."""
+    """Return the tokens and counts of an embedding, with vectors of dimension 0 in place of its
+    own.
+    """
     return WordSpace(space.tokens, np.empty((len(space.tokens), 0), np.float32), space.counts)
 
 
 def least_recovery(strategy: str, params: Params, machine: MachineParams) -> dict[str, float]:
-    """Return the share of the perturbed words that an adversary names without any output, by band.
+    """Return the share of the perturbed words that an adversary names without seeing any output, by
+    frequency band.
 
     Raises:
         MissingArtifactError, ParameterError: as in ``counted_tokens``.
@@ -79,8 +82,9 @@ def least_recovery(strategy: str, params: Params, machine: MachineParams) -> dic
 
 
 def run(params: Params, machine: MachineParams) -> dict[str, dict[str, float]]:
-    """Return the least recovery of each strategy of the grid, by band; empty if no run is at a
-    level. Log the levels that are below the least recovery.
+    """Return the least recovery (share of words that an adversary names without an output) of each
+    strategy of the grid, by frequency band; empty if no run is at a recovery level. Log the levels
+    that are below the least recovery.
 
     Raises:
         MissingArtifactError, ParameterError: as in ``counted_tokens``.
@@ -104,7 +108,7 @@ def run(params: Params, machine: MachineParams) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: write limits.json."""
     write_json(run(load_params(), load_configuration().machine), paths.LIMITS)
 
 

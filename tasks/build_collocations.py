@@ -1,4 +1,5 @@
-"""Select the n-grams that are collocations: ngrams -> collocations/{bigrams,trigrams}.parquet.
+"""Pipeline stage that selects the n-grams that are collocations: ngrams ->
+collocations/{bigrams,trigrams}.parquet.
 
 Collocations that only the base model has (params.yaml: embeddings.base) are written to
 base_{bigrams,trigrams}.parquet in the same folder.
@@ -15,7 +16,7 @@ from lexveil.lab.collocations.scoring import build
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: write the tables of collocations."""
     params = load_params()
     n_tokens = read_json(paths.METRICS / "ngrams.json", "count_ngrams")["n_tokens"]
     model = find_base(params.embeddings)

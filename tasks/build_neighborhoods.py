@@ -1,5 +1,5 @@
-"""Find the nearest words of every word in one embedding: embeddings/SEGMENTATION ->
-neighborhoods/SEGMENTATION/.
+"""Pipeline stage that finds the nearest neighbours of every word in one embedding:
+embeddings/SEGMENTATION -> neighborhoods/SEGMENTATION/.
 
 lists/ has the exact near-word lists from which TEM and truncated Gumbel draw. The lists cover the
 words that a mechanism may output, the most frequent words first; every run and worker maps them
@@ -46,7 +46,9 @@ CODE = (
 def near_lists(
     space: WordSpace, segmentation: str, params: Params, machine: MachineParams, out: Path
 ) -> NearTable:
-    """Write and return the near-word lists of the words that a mechanism may output."""
+    """Compute, write and return the lists of nearest words, for the words that a mechanism may
+    output.
+    """
     # of the policy, only the action for punctuation decides which words have lists
     policy = Policy("perturb", params.policy.punctuation, "sample")
     vocabulary = Vocabulary.of(space.tokens, space.vectors, policy)
@@ -82,7 +84,7 @@ def near_lists(
 
 
 def main() -> None:
-    """Run the stage for the segmentation named on the command line."""
+    """Run this stage of the DVC pipeline for the segmentation named on the command line."""
     segmentation = named_segmentation("build_neighborhoods")
     params = load_params()
     machine = load_configuration().machine

@@ -1,9 +1,9 @@
-"""Order the vocabulary of each segmentation along lines, for 1-Diffractor: embeddings ->
-word_orders/SEGMENTATION/SET/.
+"""Pipeline stage that orders the vocabulary of each segmentation along one-dimensional lists, for
+the mechanism 1-Diffractor: embeddings -> word_orders/SEGMENTATION/SET/.
 
-A set has one list per model (L0), two lists per model (L1), or one list of the first model alone
-(L2). It contains the words that all of its models know. If lists had different words, the list from
-which a word is drawn could reveal the word.
+A set of lists has one list per embedding model (L0), two lists per model (L1), or one list of the
+first model alone (L2). A set contains the words that all of its models know. If lists had different
+words, the list from which a word is drawn could reveal the word.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STREAM = "build_lists"  # name of the random streams; another name would give ot
 
 
 def main() -> None:
-    """Run the stage.
+    """Run this stage of the DVC pipeline: write the word orders.
 
     Raises:
         RequestError: if the models share fewer than two words.

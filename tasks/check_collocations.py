@@ -1,5 +1,5 @@
-"""Check the collocations against the counts, and fail if they are inconsistent:
-collocations/*.parquet -> checks/collocations.json.
+"""Pipeline stage that checks the collocations against the counts, and fails if they are
+inconsistent: collocations/*.parquet -> checks/collocations.json.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def run(
     docs: DataDocs,
     base: Mapping[str, pa.Table] | None = None,
 ) -> dict[str, int]:
-    """Write the record and return its totals.
+    """Check the collocations, write the record of the check to ``out``, and return its totals.
 
     Args:
         base: collocations of the base model from which training starts, by table, if there is a
@@ -79,13 +79,13 @@ def run(
 
 
 def _padded(*tables: pa.Table) -> pa.Table:
-    """Return the rows of tables of collocations; all rows have a column for a third word."""
+    """Concatenate tables of bigrams and trigrams; all rows get a column for a third word."""
     both = pa.concat_tables([OF_BASE.empty_table(), *tables], promote_options="permissive")
     return both.select(OF_BASE.names)
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: check the collocations."""
     params = load_params()
     model = find_base(params.embeddings)
     base = None if model is None else base_collocations(params.embeddings, model)

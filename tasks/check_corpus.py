@@ -1,5 +1,5 @@
-"""Check the sampled corpus, and fail if it is not valid: corpus/{sample,tokens,words}.parquet ->
-checks/corpus.json.
+"""Pipeline stage that checks the sampled corpus, and fails if it is not valid:
+corpus/{sample,tokens,words}.parquet -> checks/corpus.json.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from lexveil.release.checks.data_docs import DataDocs
 
 
 def run(params: Params, machine: MachineParams, out: Path, docs: DataDocs) -> dict[str, int]:
-    """Write the record and return its totals. With a base model the corpus may be empty.
+    """Check the sampled corpus, write the record of the check to ``out``, and return its totals.
+    With a base model the corpus may be empty.
 
     Raises:
         CheckFailedError: if an expectation does not hold; ``out`` then does not exist.
@@ -43,7 +44,7 @@ def run(params: Params, machine: MachineParams, out: Path, docs: DataDocs) -> di
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: check the sampled corpus."""
     summary = run(
         load_params(),
         load_configuration().machine,

@@ -1,5 +1,5 @@
-"""Check the scores of every run of the grid, and of the clean baseline: evaluation/** ->
-checks/evaluation.json.
+"""Pipeline stage that checks the evaluation scores of every run of the grid, and of the clean
+baseline (texts that were not rewritten): evaluation/** -> checks/evaluation.json.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from lexveil.release.checks.data_docs import DataDocs
 
 
 def read_scores(grid: GridParams) -> dict[str, dict[str, object]]:
-    """Return the scores by run: the clean baseline, followed by the runs of params.yaml that were
-    made.
+    """Read the evaluation scores by run: first the clean baseline, then the runs of params.yaml
+    that were made.
 
     Raises:
         MissingArtifactError: if a run was not evaluated.
@@ -41,7 +41,8 @@ def run(
     out: Path,
     docs: DataDocs,
 ) -> dict[str, Any]:
-    """Write the record and return its summary.
+    """Check the evaluation scores, write the record of the check to ``out``, and return its
+    summary.
 
     Args:
         records: scores by run; the first run is the clean baseline.
@@ -71,7 +72,7 @@ def run(
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: check the evaluation scores."""
     params = load_params()
     summary = run(
         read_scores(params.grid),

@@ -1,5 +1,5 @@
-"""Check every run of the grid, and the clean baseline: private/**/{documents,ledger}.parquet ->
-checks/outputs.json.
+"""Pipeline stage that checks the rewritten documents of every run of the grid, and of the clean
+baseline: private/**/{documents,ledger}.parquet -> checks/outputs.json.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ TOTALS = ("n_tokens_in", "n_tokens_out", "n_words_out", "n_dropped", "n_unprotec
 
 @dataclass(frozen=True, slots=True)
 class WordOutput:
-    """One output of words, with the files against which it is checked.
+    """The output of one run that rewrites texts token by token, with the files against which it is
+    checked.
 
     Attributes:
-        name: mechanism/strategy/epsilon.
+        name: name of the run, mechanism/strategy/epsilon.
         stage: name in DVC of the stage that writes the output.
         folder: folder with documents.parquet and tokens.parquet.
         plan: budget plan of the run; None for the clean baseline, which may spend nothing.
@@ -61,8 +62,8 @@ class WordOutput:
 
 
 def runs_of(grid: GridParams) -> list[WordOutput]:
-    """Return the clean baseline, followed by every run of params.yaml that was made. Outputs of
-    another grid are ignored.
+    """Return the outputs to check: the clean baseline (texts that were not rewritten), followed by
+    every run of params.yaml that was made. Outputs of another grid are ignored.
     """
     sizes: dict[str, int] = {
         strategy: read_json(paths.embedding(segmentation) / "meta.json", "train_embeddings")[
@@ -87,7 +88,7 @@ def runs_of(grid: GridParams) -> list[WordOutput]:
 
 @dataclass(frozen=True, slots=True)
 class SentenceOutput:
-    """One output of strategy S5, with sentences of the bank.
+    """The output of one run with strategy S5, which replaces texts by sentences of a sentence bank.
 
     Attributes:
         name, stage, folder: as in ``WordOutput``.
@@ -101,7 +102,7 @@ class SentenceOutput:
 
 
 def sentence_outputs(grid: GridParams) -> list[SentenceOutput]:
-    """Return every run of strategy S5 that was made."""
+    """Return the output of every run with strategy S5 that was made."""
     return [
         SentenceOutput(
             "/".join(map(str, run)),
@@ -116,8 +117,8 @@ def sentence_outputs(grid: GridParams) -> list[SentenceOutput]:
 def judge_sentences(
     con: duckdb.DuckDBPyConnection, outputs: Sequence[SentenceOutput], docs: DataDocs
 ) -> Iterator[tuple[str, pd.DataFrame, Verdict]]:
-    """Run the expectations on each output of strategy S5, and yield each output's name, checked
-    rows and verdict. ``con`` must have the input documents.
+    """Check each output of strategy S5 (sentences), and yield the output's name, the checked rows
+    and the verdict. ``con`` must have the input documents.
     """
     from lexveil.lab.checks.sentence_output_suite import sentence_output_suite
     from lexveil.release.checks.validation import validate
@@ -132,7 +133,7 @@ def judge_sentences(
 
 
 def totals_of(frame: pd.DataFrame) -> dict[str, int]:
-    """Return the totals of one output."""
+    """Return the totals of one checked output."""
     return {"n_documents": len(frame)} | {name: int(frame[name].sum()) for name in TOTALS}
 
 
@@ -144,7 +145,8 @@ def run(
     machine: MachineParams,
     sentences: Sequence[SentenceOutput] = (),
 ) -> dict[str, dict[str, int]]:
-    """Write the record and return the totals of each run.
+    """Check the outputs of all runs, write the record of the check to ``out``, and return the
+    totals of each run.
 
     Args:
         inputs: the input documents: dataset, doc_id, split, text, text_b, label, attribute.
@@ -187,7 +189,7 @@ def run(
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: check the outputs of all runs."""
     params = load_params()
     totals = run(
         load_documents(),

@@ -1,5 +1,5 @@
-"""Check the budget plan of every run, and fail if a plan is not valid: plans/**/plan.parquet ->
-checks/plans/MECHANISM/STRATEGY/EPSILON.json.
+"""Pipeline stage that checks the privacy budget plan of every run, and fails if a plan is not
+valid: plans/**/plan.parquet -> checks/plans/MECHANISM/STRATEGY/EPSILON.json.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from lexveil.release.checks.data_docs import DataDocs
 
 
 def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> int:
-    """Write one record per plan into folder ``out`` and return the number of texts. The record of a
-    skipped run states the reason.
+    """Check every budget plan, write one record per plan into folder ``out``, and return the number
+    of texts. The record of a skipped run states the reason.
 
     A record is about one plan only, so that a new epsilon does not change the bytes of other
     records. At a base epsilon all mechanisms have the same plan, which is checked once.
@@ -64,7 +64,7 @@ def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> 
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: check the budget plans."""
     params = load_params()
     n_texts = run(
         params.grid, paths.CHECKS / "plans", DataDocs(paths.DATA_DOCS), load_configuration().machine

@@ -1,5 +1,5 @@
-"""Check the sentences of the bank, and fail if they are not valid: sentences.parquet ->
-checks/sentences.json.
+"""Pipeline stage that checks the candidate sentences of the sentence bank, and fails if they are
+not valid: sentences.parquet -> checks/sentences.json.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from lexveil.release.checks.data_docs import DataDocs
 def run(
     params: Params, machine: MachineParams, sentences: Path, out: Path, docs: DataDocs
 ) -> dict[str, int]:
-    """Write the record and return its totals. A corpus may have no suitable sentence.
+    """Check the sentences, write the record of the check to ``out``, and return its totals. A
+    corpus may have no suitable sentence.
 
     Raises:
         CheckFailedError: if an expectation does not hold; ``out`` then does not exist.
@@ -40,7 +41,7 @@ def run(
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: check the sentences."""
     docs = DataDocs(paths.DATA_DOCS)
     machine = load_configuration().machine
     out = paths.CHECKS / "sentences.json"

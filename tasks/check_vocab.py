@@ -1,5 +1,5 @@
-"""Check the coverage of the documents by the vocabularies, and fail if it is too low: documents,
-embeddings -> checks/coverage.json.
+"""Pipeline stage that checks how many words of the documents the vocabularies cover, and fails if
+the share is too low: documents, embeddings -> checks/coverage.json.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def run(
     out: Path,
     docs: DataDocs,
 ) -> dict[str, Any]:
-    """Write the record and return coverage by data set and segmentation.
+    """Check the vocabulary coverage, write the record of the check to ``out``, and return the
+    coverage by data set and segmentation.
 
     Raises:
         CheckFailedError: if an expectation does not hold; ``out`` then does not exist.
@@ -49,7 +50,7 @@ def run(
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: check the vocabulary coverage."""
     params = load_params()
     files = paths.CHECKS / "coverage.json", DataDocs(paths.DATA_DOCS)
     coverage = run(

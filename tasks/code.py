@@ -1,5 +1,5 @@
-"""Update code.json, the hash of the library code that each stage runs; the stage runs in every `dvc
-repro`.
+"""Pipeline stage that updates code.json, which holds a hash of the library code that each stage
+runs; this stage runs in every `dvc repro`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from lexveil.io.execution.stage_code import CODE, refresh_code
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: write code.json."""
     print(f"{CODE}: {'the library has changed' if refresh_code() else 'nothing new'}")
 
 

@@ -1,5 +1,5 @@
-"""Collect the sentences of the sampled corpus that a bank may contain: corpus/sample.parquet, the
-words of the gst embedding -> sentences.parquet.
+"""Pipeline stage that collects sentences of the sampled corpus for a sentence bank:
+corpus/sample.parquet, the words of the gst embedding -> sentences.parquet.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DOCUMENTS = 1_000  # number of texts that are cut at a time
 
 
 def sampled(sample: Path, weights: Mapping[str, float]) -> Iterator[PublicTexts]:
-    """Yield the documents of the sample, with the weights of their sources."""
+    """Yield the documents of the corpus sample, with the weights of their sources."""
     file = pq.ParquetFile(sample)
     for batch in file.iter_batches(DOCUMENTS, columns=["text", "source"]):
         of_source = [weights.get(source, 1.0) for source in batch.column("source").to_pylist()]
@@ -31,7 +31,9 @@ def sampled(sample: Path, weights: Mapping[str, float]) -> Iterator[PublicTexts]
 
 
 def run(params: Params, machine: MachineParams, out: Path) -> int:
-    """Write the sentences and return their number, which is 0 without a gst embedding."""
+    """Write the suitable sentences to ``out`` and return their number, which is 0 without a gst
+    embedding.
+    """
     sentences = NONE
     if SEGMENTATION in params.grid.segmentations:
         lexicon = load_lexicon(SEGMENTATION, Path(), params.model.language)
@@ -44,7 +46,7 @@ def run(params: Params, machine: MachineParams, out: Path) -> int:
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: write the suitable sentences."""
     n_sentences = run(load_params(), load_configuration().machine, paths.SENTENCES)
     print(f"collected {n_sentences:,} sentences")
 

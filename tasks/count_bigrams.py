@@ -1,5 +1,5 @@
-"""Count how often each token of an embedding directly follows each other token: segmented ->
-bigrams/SEGMENTATION/.
+"""Pipeline stage that counts how often each token of an embedding directly follows each other
+token: segmented -> bigrams/SEGMENTATION/.
 
 If training starts from a base model, the counts of the base model are added.
 """
@@ -16,7 +16,7 @@ from lexveil.lab.collocations.adjacent_tokens import count_bigrams
 
 
 def main() -> None:
-    """Run the stage for the segmentation named on the command line."""
+    """Run this stage of the DVC pipeline for the segmentation named on the command line."""
     segmentation = named_segmentation("count_bigrams")
     params = load_params()
     tokens = load_words(segmentation)

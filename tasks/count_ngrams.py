@@ -1,4 +1,4 @@
-"""Count words, bigrams and trigrams: corpus/{tokens,words}.parquet ->
+"""Pipeline stage that counts words, bigrams and trigrams: corpus/{tokens,words}.parquet ->
 ngrams/{words,bigrams,trigrams}.parquet.
 """
 
@@ -12,7 +12,7 @@ from lexveil.lab.collocations.counting import count
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: write the n-gram counts."""
     params = load_params()
     tokens = require(paths.TOKENS, "sample_corpus")
     words = require(paths.WORDS, "sample_corpus")

@@ -1,5 +1,5 @@
-"""Make the bank of the project's sentences: sentences.parquet, the gst embedding -> bank/. Its
-levels of protection are calibrated on texts of the sample.
+"""Pipeline stage that builds the project's sentence bank: sentences.parquet, the gst embedding ->
+bank/. The bank's protection levels are calibrated on texts of the corpus sample.
 
 If there are fewer sentences than a bank needs, no bank is made, and the folder is empty.
 """
@@ -26,7 +26,9 @@ from lexveil.lab.data.sentence_choice import choice_of
 
 
 def run(params: Params, out: Path) -> int:
-    """Write the bank and return the number of its sentences; 0 if there are too few for a bank."""
+    """Build the sentence bank in ``out`` and return the number of its sentences; 0 if there are too
+    few sentences for a bank.
+    """
     table = read_table(paths.SENTENCES, "collect_sentences")
     if len(table) < FEWEST:
         with atomic_directory(out):
@@ -42,7 +44,7 @@ def run(params: Params, out: Path) -> int:
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: build the sentence bank."""
     n_sentences = run(load_params(), paths.BANK)
     print(
         f"the bank has {n_sentences:,} sentences"

@@ -1,10 +1,10 @@
-"""Score one run: private/**, embeddings, attackers, language_model -> evaluation/**.json and
-recovery/**.json.
+"""Pipeline stage that evaluates one run of the grid: private/**, embeddings, attackers,
+language_model -> evaluation/**.json and recovery/**.json.
 
-Utility and attack evaluation of rewritten text: all metrics of every data set. The clean texts are
-the run `none none 0.0`, which is evaluated like any other run and is the baseline of the report.
-Training documents and their order are the same for all runs, so that runs differ by their texts
-only. If a run was skipped, both files state the reason.
+The stage computes all metrics of utility and attack on every data set. The clean texts are the run
+`none none 0.0`, which is evaluated like any other run and is the baseline of the report. Training
+documents and their order are the same for all runs, so that runs differ by their texts only. If a
+run was skipped, both files state the reason.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ KEPT = ["dataset", "doc_id", "split", "label", "attribute", "context"]
 
 
 def read_run(mechanism: str, strategy: str, noise: NoiseSetting) -> pa.Table:
-    """Return the documents of one run, ordered by (dataset, doc_id).
+    """Read the rewritten documents of one run, ordered by (dataset, doc_id).
 
     Raises:
         MissingArtifactError: if the run was not made.
@@ -53,7 +53,7 @@ def read_run(mechanism: str, strategy: str, noise: NoiseSetting) -> pa.Table:
 def evaluate(
     clean: pa.Table, private: pa.Table, params: Params, models: Models
 ) -> dict[str, dict[str, Entry]]:
-    """Return all metrics of every data set, by data set.
+    """Compute all evaluation metrics of one run, by data set.
 
     Args:
         clean: input documents: ``KEPT``, text, text_b.
@@ -80,7 +80,8 @@ def evaluate(
 
 
 def main() -> None:
-    """Run the stage for the mechanism, strategy and base epsilon, or level, on the command line.
+    """Run this stage of the DVC pipeline for the mechanism, strategy, and base epsilon or level on
+    the command line.
 
     Raises:
         MissingArtifactError: if the run, the clean baseline or one of the models was not made.

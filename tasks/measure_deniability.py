@@ -1,5 +1,5 @@
-"""Measure the plausible deniability statistics N_w and S_w of each mechanism: embeddings, word
-orders -> deniability/MECHANISM/.
+"""Pipeline stage that measures the plausible deniability statistics N_w and S_w of each mechanism:
+embeddings, word orders -> deniability/MECHANISM/.
 
 Some words, drawn at random from the vocabulary, are replaced many times at each epsilon of the
 grid, as in Figure 4 of 1-Diffractor. If the distribution has a closed form, expectations are
@@ -39,7 +39,7 @@ STAGE = "measure_deniability"  # name of the random streams
 
 
 def shared_rows(segmentation: str, space: WordSpace, policy: Policy, sets: Sequence[str]) -> Rows:
-    """Return the rows of the vocabulary's words that are in every list set, ascending."""
+    """Return the vocabulary rows of those words that are in every set of word orders, ascending."""
     lists = [set(load_word_orders(segmentation, name).words) for name in sets]
     rows = Vocabulary.of(space.tokens, space.vectors, policy).rows
     shared = [row for row in rows.tolist() if all(space.tokens[row] in words for words in lists)]
@@ -49,7 +49,8 @@ def shared_rows(segmentation: str, space: WordSpace, policy: Policy, sets: Seque
 def measure(
     prepared: Prepared, rows: Rows, epsilon: float, n_draws: int, rng: np.random.Generator
 ) -> dict[str, object]:
-    """Return N_w and S_w of the words at ``rows`` of the embedding, as one row of the table.
+    """Measure the statistics N_w and S_w of the words at ``rows`` of the embedding, and return them
+    as one row of the table.
 
     If the mechanism refuses the epsilon, the row has the reason and no numbers. A refused epsilon
     is no error of this stage: tokens of a text may get a larger epsilon, and a run fails if they do
@@ -77,7 +78,8 @@ def measure(
 
 
 def run(mechanism: str, params: Params, out: Path) -> None:
-    """Write one file per segmentation of the grid's strategies into folder ``out``.
+    """Measure the statistics of a mechanism and write one file per segmentation of the grid's
+    strategies into folder ``out``.
 
     Raises:
         ParameterError: if a parameter does not suit the mechanism or the words.
@@ -125,7 +127,7 @@ def run(mechanism: str, params: Params, out: Path) -> None:
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: measure the plausible deniability statistics."""
     params = load_params()
     for mechanism in params.grid.mechanisms:
         run(mechanism, params, paths.deniability(mechanism))

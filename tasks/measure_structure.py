@@ -1,4 +1,5 @@
-"""Measure the sensitivity of the disclosed structure in public texts: corpus, embedding ->
+"""Pipeline stage that measures how much the disclosed structure of a text (its segmentation into
+tokens) changes if one word is replaced, in public texts: corpus, embedding ->
 structure/SEGMENTATION.json.
 
 The rows of the sample are ordered by the hash of their text, so its first texts are a random
@@ -27,7 +28,7 @@ TEXTS = 2000
 
 
 def main() -> None:
-    """Run the stage.
+    """Run this stage of the DVC pipeline: measure the sensitivity of the disclosed structure.
 
     Raises:
         RequestError: if the corpus has fewer than two different words.

@@ -1,4 +1,6 @@
-"""Package the model of a project: its gst embedding after screening, with a card -> model/."""
+"""Pipeline stage that packages the model of a project: its gst embedding without the tokens that a
+word screen excludes, with a metadata card -> model/.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,10 @@ SEGMENTATION = "gst"
 
 
 def main() -> None:
-    """Run the stage.
+    """Run this stage of the DVC pipeline: package the model.
 
     Raises:
-        RequestError: if fewer than two tokens pass the screens.
+        RequestError: if fewer than two tokens pass the word screens.
     """
     params = load_params()
     machine = load_configuration().machine

@@ -1,9 +1,9 @@
-"""Plan the spending of every text, before any noise is drawn: documents ->
-plans/MECHANISM/STRATEGY/EPSILON/plan.parquet.
+"""Pipeline stage that plans the privacy spending of every text, before any noise is drawn:
+documents -> plans/MECHANISM/STRATEGY/EPSILON/plan.parquet.
 
 The file planned.json beside a plan has the epsilon of the run: its base epsilon, or the epsilon
-computed for its level. A run whose level is out of reach has no plan; planned.json states the
-reason.
+computed for its recovery level. A run whose level is out of reach has no plan; planned.json states
+the reason.
 """
 
 from __future__ import annotations
@@ -39,15 +39,17 @@ from lexveil.release.engine.plan import count_tokens
 
 
 def policy_of(strategy: str, params: Params) -> Policy:
-    """Return the policy of params.yaml for a strategy."""
+    """Return the policy (which tokens are perturbed, kept or dropped) that params.yaml sets for a
+    strategy.
+    """
     return Policy.of(
         strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov
     )
 
 
 def built_with(mechanism: str, params: Params) -> dict[str, JsonValue]:
-    """Return the parameters of a run's mechanism, and the parameters of rank_remap, which may
-    follow the mechanism.
+    """Return the parameters of a run's mechanism, and those of rank_remap, a step that may follow
+    the mechanism.
 
     A run depends on its plan, which contains these parameters, and on no other section of
     params.yaml. A change of one variant's parameters therefore makes no run of another variant
@@ -61,10 +63,11 @@ def built_with(mechanism: str, params: Params) -> dict[str, JsonValue]:
 def calibrate(
     mechanism: str, strategy: str, level: RecoveryTarget, params: Params
 ) -> LevelCalibration | SkippedLevel:
-    """Compute the epsilon of a level from the model, its public counts, the mechanism, the policy
-    and a public seed; or return the reason why no epsilon reaches the level.
+    """Compute the epsilon at which an adversary recovers the share of words that a recovery level
+    allows; or return the reason why no epsilon reaches the level.
 
-    No document is read, so a model has the same epsilon for all texts.
+    The epsilon depends only on the model, its public counts, the mechanism, the policy and a public
+    seed. No document is read, so a model has the same epsilon for all texts.
 
     Raises:
         MissingArtifactError: if the embedding or the word orders were not made.
@@ -105,13 +108,13 @@ def calibrate(
 def too_low(
     mechanism: str, strategy: str, level: RecoveryTarget, params: Params, least: Mapping[str, float]
 ) -> SkippedLevel | None:
-    """Return the reason if a level is out of reach of every mechanism over all words of a
-    strategy; None if the level may be reached.
+    """Return the reason if no mechanism over all words of a strategy can reach a recovery level;
+    None if the level may be reached.
 
     A mechanism may lack words of the strategy; its adversary then names another share of words.
 
     Args:
-        least: the share of the words that an adversary names without any output, by band.
+        least: the share of the words that an adversary names without any output, by frequency band.
     """
     band = params.grid.recovery_band
     if MECHANISMS[base_of(mechanism)].may_lack_words or level.share > least[band]:
@@ -167,11 +170,11 @@ def plan_of(
     *,
     is_per_token: bool,
 ) -> pa.Table:
-    """Return the plan of a run.
+    """Compute the privacy budget plan of a run.
 
     Args:
         named: the ids of the texts, without their content.
-        counts: the counts of each text.
+        counts: the token counts of each text.
         planned: the epsilon of the run.
         is_per_token: whether every token gets the epsilon.
     """
@@ -190,8 +193,8 @@ def plan_of(
 
 
 def run(texts: pa.Table, params: Params, out: Path) -> None:
-    """Write plan and epsilon of every run of the grid into folder ``out``; for a skipped run, write
-    the reason only.
+    """Write the budget plan and epsilon of every run of the grid into folder ``out``; for a skipped
+    run, write the reason only.
 
     Raises:
         MissingArtifactError, ParameterError, RequestError: as in ``calibrate``.
@@ -218,7 +221,7 @@ def run(texts: pa.Table, params: Params, out: Path) -> None:
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: write the budget plans."""
     texts = texts_of(load_documents())
     run(texts, load_params(), paths.PLANS)
     print(f"planned {texts.num_rows:,} texts")

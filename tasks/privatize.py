@@ -1,4 +1,4 @@
-"""Rewrite the documents by one mechanism, strategy and base epsilon ->
+"""Pipeline stage that rewrites the documents by one mechanism, strategy and base epsilon ->
 private/MECHANISM/STRATEGY/EPSILON/. A skipped run gets a file that states the reason, and no texts.
 """
 
@@ -19,7 +19,9 @@ from lexveil.release.adapters.stage_sentences import privatize_as_sentences
 
 
 def main() -> None:
-    """Run the stage for the mechanism, strategy and base epsilon named on the command line."""
+    """Run this stage of the DVC pipeline for the mechanism, strategy and base epsilon named on the
+    command line.
+    """
     usage = (
         "usage: python -m tasks.privatize MECHANISM STRATEGY EPSILON, with rLEVEL for a level, "
         "or none none 0.0"

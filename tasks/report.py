@@ -1,4 +1,6 @@
-"""Write the report: metrics, checks, plans, embeddings -> report/{index.html,*.csv}, runs/."""
+"""Pipeline stage that writes the HTML report: metrics, checks, plans, embeddings ->
+report/{index.html,*.csv}, runs/.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from lexveil.lab.report.table import to_csv
 
 
 def run(params: Params, machine: MachineParams, out: Path, runs: Path) -> None:
-    """Write the report of the artifacts that ``params`` names into ``out``, and the metrics of each
-    run into ``runs``.
+    """Write the HTML report of the experiment that ``params`` describes into folder ``out``, and
+    the metrics of each run into folder ``runs``.
 
     Raises:
         MissingArtifactError: if an artifact does not exist yet.
@@ -42,7 +44,7 @@ def run(params: Params, machine: MachineParams, out: Path, runs: Path) -> None:
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: write the report."""
     run(load_params(), load_configuration().machine, paths.REPORT, paths.RUNS)
 
 

@@ -1,5 +1,5 @@
-"""Choose the documents to train on and tokenize them once: data/corpus -> corpus/*.parquet,
-corpus/length.json.
+"""Pipeline stage that chooses the documents to train on and tokenizes them once: data/corpus ->
+corpus/*.parquet, corpus/length.json.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from lexveil.lab.collocations.sampling import count_words, sample, tokenize
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: sample and tokenize the corpus."""
     params = load_params()
     machine = load_configuration().machine
     drawn = sample(paths.CORPUS, paths.SAMPLE, params, machine)

@@ -1,5 +1,5 @@
-"""Segment the corpus into the tokens of each segmentation: tokens + collocations ->
-segmented/SEGMENTATION.txt.
+"""Pipeline stage that cuts the corpus into the tokens (words or collocations) of each segmentation:
+tokens + collocations -> segmented/SEGMENTATION.txt.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SMALL = 5_000_000  # with fewer sentences, starting worker processes costs more 
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: segment the corpus."""
     known_collocations = load_collocations()
     tokens = require(paths.TOKENS, "sample_corpus")
     words = require(paths.WORDS, "sample_corpus")

@@ -1,8 +1,8 @@
-"""Train the attack models of membership inference, once for all runs:
+"""Pipeline stage that trains the attack models of membership inference, once for all runs:
 private/none/none/0.0/documents.parquet -> attackers/.
 
-They are trained on clean texts only (lexveil/lab/evaluation/metrics/membership.py), and use nothing
-from any run.
+The attack models are trained on clean texts only (lexveil/lab/evaluation/metrics/membership.py),
+and use nothing from any run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from lexveil.lab.evaluation.ngrams import Ngrams
 
 
 def main() -> None:
-    """Run the stage: write the models of every data set that can be attacked."""
+    """Run this stage of the DVC pipeline: train and write the attack models of every data set that
+    can be attacked.
+    """
     params = load_params()
     clean = read_table(
         paths.private(*CLEAN) / "documents.parquet",

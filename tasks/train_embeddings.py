@@ -1,4 +1,5 @@
-"""Train the embedding of one segmentation: segmented/SEGMENTATION.txt -> embeddings/SEGMENTATION/.
+"""Pipeline stage that trains the word embedding of one segmentation: segmented/SEGMENTATION.txt ->
+embeddings/SEGMENTATION/.
 
 If params.yaml: embeddings.base names a packaged model, training starts from its vectors, and the
 tokens that only the base model has are added. A packaged model may replace the embedding of single
@@ -36,7 +37,7 @@ CODE = ("lexveil.core.embeddings.training", "lexveil.core.embeddings.base")
 
 
 def main() -> None:
-    """Run the stage for the segmentation named on the command line."""
+    """Run this stage of the DVC pipeline for the segmentation named on the command line."""
     segmentation = named_segmentation("train_embeddings")
     params = load_params()
     machine = load_configuration().machine
@@ -107,7 +108,8 @@ def write(
     trained: Trained | None,
     params: Params,
 ) -> None:
-    """Write the embedding of one segmentation, with vector lengths by params.yaml, and its metrics.
+    """Write the embedding of one segmentation, with vectors scaled as params.yaml states, and its
+    metrics.
 
     Args:
         raw: the embedding as it was trained.

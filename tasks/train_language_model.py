@@ -1,9 +1,10 @@
-"""Train the language model for perplexities: corpus/{tokens,words}.parquet -> language_model/.
+"""Pipeline stage that trains the language model for perplexities: corpus/{tokens,words}.parquet ->
+language_model/.
 
-It is trained on the public corpus, never on the documents that are rewritten. Documents of the
-sample are ordered by their ids, which are hashes of their texts, so that the first ones are a
-random part of it. If params.yaml: evaluation.language_model names an external model, or the corpus
-has no sentence, nothing is trained, and meta.json says so.
+The language model is trained on the public corpus, never on the documents that are rewritten.
+Documents of the sample are ordered by their ids, which are hashes of their texts, so that the first
+ones are a random part of it. If params.yaml: evaluation.language_model names an external model, or
+the corpus has no sentence, nothing is trained, and meta.json says so.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ ORDER = 3
 
 
 def run(tokens: Path, words: Sequence[str], max_tokens: int, out: Path) -> dict[str, Any]:
-    """Write the model into folder ``out`` and return facts about its training.
+    """Train the language model, write it into folder ``out``, and return facts about its training.
 
     The model knows the words of its training sentences only.
 
     Args:
-        words: words of the corpus, by number.
+        words: words of the corpus, by word id.
         max_tokens: largest number of training tokens.
 
     Raises:
@@ -54,7 +55,7 @@ def run(tokens: Path, words: Sequence[str], max_tokens: int, out: Path) -> dict[
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run this stage of the DVC pipeline: train the language model."""
     settings = load_params().evaluation
     why = None
     if settings.language_model != NgramModel.name:

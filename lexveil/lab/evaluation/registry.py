@@ -1,4 +1,4 @@
-"""Back ends of the evaluation, by their names in params.yaml."""
+"""Registry of the models (back ends) that the evaluation can use, by their names in params.yaml."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class BackEnd(Generic[T]):
-    """One entry of a table of back ends.
+    """One entry of a registry of evaluation models.
 
     Attributes:
         make: builds the back end; the comment above each table names the arguments. The function
@@ -36,8 +36,8 @@ class BackEnd(Generic[T]):
     parameter: str | None = None
 
     def maker(self, settings: object) -> Callable[..., T]:
-        """Return ``make``. If it needs a folder, it is bound to the folder that ``settings``
-        (section ``evaluation``) names.
+        """Return the function ``make``; if it needs a model folder, the folder that ``settings``
+        (section ``evaluation``) names is bound to it.
         """
         return (
             partial(self.make, folder=getattr(settings, self.parameter))

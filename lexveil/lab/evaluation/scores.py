@@ -1,4 +1,4 @@
-"""Scores of predictions, and the relative gain of a rewriting."""
+"""Classification scores, and the relative gain of a rewriting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DECIMALS = 9  # decimals of written numbers: the last bits of a float carry no i
 
 @dataclass(frozen=True, slots=True)
 class ClassificationScores:
-    """Scores of one set of predictions, each in [0, 1], as scikit-learn computes them.
+    """Accuracy and F1 of one set of predictions, each in [0, 1], as scikit-learn computes them.
 
     Attributes:
         accuracy: share of right predictions.
@@ -33,7 +33,7 @@ NAMES = tuple(field.name for field in fields(ClassificationScores))
 
 
 def score(truth: Sequence[str], predicted: Sequence[str]) -> ClassificationScores:
-    """Compare n predictions with n true classes, n > 0.
+    """Compute accuracy and F1 of n predictions, given the n true classes, n > 0.
 
     This function counts by itself, since scikit-learn's functions take 60 ms for a few hundred
     predictions.
@@ -49,8 +49,8 @@ def score(truth: Sequence[str], predicted: Sequence[str]) -> ClassificationScore
 
 
 def majority(learnt: Sequence[str], truth: Sequence[str]) -> ClassificationScores:
-    """Return the majority-class baseline: the scores of always predicting the most frequent class
-    of ``learnt``, ties by name.
+    """Return the scores of the majority-class baseline, which always predicts the most frequent
+    class of ``learnt``, ties by name.
 
     A classifier that does not beat this baseline has learnt nothing from the texts.
     """
@@ -79,13 +79,13 @@ def mean_sd(values: Sequence[float]) -> dict[str, object]:
 
 
 def rounded(value: float) -> float | None:
-    """Round a value for output; None for NaN, such as the deviation of a single value."""
+    """Round a value for output; return None for NaN, such as the deviation of a single value."""
     return None if math.isnan(value) else round(value, DECIMALS)
 
 
 def half_width(n: int) -> float:
-    """Return half of the width of the 95% interval of a share of one half, observed in n documents:
-    1.96·√(1/4n).
+    """Return half of the width of the 95% interval of a share of 0.5 that was observed in n
+    documents: 1.96·√(1/4n).
     """
     return 1.96 * math.sqrt(0.25 / n)
 

@@ -1,4 +1,4 @@
-"""The classifier of CLMLDP: a pretrained transformer, fine-tuned for one epoch."""
+"""The text classifier of the CLMLDP paper: a pretrained transformer, fine-tuned for one epoch."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ EPOCHS = 1
 
 
 class Transformer:
-    """A model of transformers, read from a local folder and trained by transformers' Trainer;
-    nothing is downloaded.
+    """Text classifier: a pretrained transformer, read from a local folder and fine-tuned by
+    transformers' Trainer; nothing is downloaded.
 
     Source: CLMLDP section 5.1: DeBERTa-v3-base, input of 256 tokens, one epoch. All other settings
     are the Trainer's defaults, which this module states because they change between versions:
@@ -36,7 +36,8 @@ class Transformer:
         self._trainer: Any = None
 
     def fit(self, texts: Sequence[str], classes: Sequence[str]) -> Self:
-        """Train on n texts and the class of each; at least two different classes.
+        """Fine-tune the model on n texts and the class of each; there must be at least two
+        different classes.
 
         Raises:
             RequestError: if the libraries are not installed, or the folder holds no such model.
@@ -86,7 +87,7 @@ class Transformer:
         return self
 
     def predict(self, texts: Sequence[str]) -> list[str]:
-        """Return the class of each of n texts."""
+        """Predict the class of each of n texts."""
         if not texts:
             return []
         with one_thread():
@@ -94,7 +95,9 @@ class Transformer:
         return [self._names[best] for best in scores.argmax(axis=1)]
 
     def _encoded(self, texts: Sequence[str]) -> list[dict[str, object]]:
-        """Return each text as model input; a text that contains SEPARATOR is a pair."""
+        """Convert each text to model input; a text that contains SEPARATOR is encoded as a pair of
+        texts.
+        """
         longest = min(MOST_TOKENS, self._tokenizer.model_max_length)
         pairs = (text.split(f" {SEPARATOR} ", 1) for text in texts)
         return [dict(self._tokenizer(*pair, truncation=True, max_length=longest)) for pair in pairs]

@@ -1,1 +1,3 @@
-"""Provenance of artifacts: trace, verification, garbage collection, OpenLineage events."""
+"""Provenance of artifacts: which stages, inputs and code made them, verification of their hashes,
+garbage collection, and OpenLineage events.
+"""

@@ -1,4 +1,4 @@
-"""Hashes of the present files, and hashes that DVC's cache recorded earlier.
+"""Hashes of the project's present files, and listings of earlier files from DVC's cache.
 
 DVC names a file by the md5 of its bytes, and a folder by the md5 of a list of its files, with the
 suffix `.dir`.
@@ -21,7 +21,7 @@ Listing = dict[str, str]  # path inside a folder -> md5
 
 
 def digest(listing: Mapping[str, str]) -> str:
-    """Return the name that DVC gives to a folder with these files."""
+    """Return the hash by which DVC names a folder with these files."""
     return hashlib.md5(_object(listing)).hexdigest() + ".dir"
 
 
@@ -31,7 +31,7 @@ def _object(listing: Mapping[str, str]) -> bytes:
 
 
 def below(listing: Mapping[str, str], prefix: str) -> Listing:
-    """Return the files of a listing that lie in one folder."""
+    """Return the files of a listing that lie in the folder ``prefix``."""
     return {
         path.removeprefix(f"{prefix}/"): md5
         for path, md5 in listing.items()
@@ -40,8 +40,8 @@ def below(listing: Mapping[str, str], prefix: str) -> Listing:
 
 
 def within(folder: str, listing: Mapping[str, str]) -> Listing:
-    """Return a listing with paths relative to the project. A listing of a single file has one
-    entry, named "".
+    """Return a folder's listing with paths relative to the project. A listing of a single file has
+    one entry, named "".
     """
     return {
         f"{folder}/{inside}" if inside else folder: md5 for inside, md5 in sorted(listing.items())
@@ -55,7 +55,7 @@ def file_md5(file: Path) -> str:
 
 
 class Files:
-    """Files of the project, by paths relative to the project.
+    """Access to the present and earlier files of the project, by paths relative to the project.
 
     Create this object before DVC switches to another revision: the object keeps the work tree and
     the cache of the time of its creation.
@@ -79,14 +79,16 @@ class Files:
         self.recorded = cache(self._recorded)
 
     def _md5(self, path: str) -> str | None:
-        """Return the present hash of a file or folder; None if it does not exist."""
+        """Return the present md5 of a file or folder; None if the path does not exist."""
         if (self._root / path).is_file():
             return self.now(path)[""]
         listing = self.now(path)
         return digest(listing) if listing else None
 
     def _now(self, path: str) -> Listing:
-        """List the present files of a folder. For a single file return one entry, named ""."""
+        """List the present files of a folder with their hashes. For a single file return one entry,
+        named "".
+        """
         from dvc_data.hashfile.hash import hash_file
 
         listing: Listing = {}
@@ -101,8 +103,8 @@ class Files:
         return listing
 
     def _recorded(self, path: str, md5: str | None) -> Listing | None:
-        """List the files of a folder, or the single file, that had this hash. Return None if
-        neither the cache nor the work tree has that content.
+        """List the files that a folder (or single file) had when its hash was ``md5``. Return None
+        if neither the cache nor the work tree has that content.
         """
         if md5 is None or not md5.endswith(".dir"):
             return {"": md5} if md5 else None
@@ -112,8 +114,8 @@ class Files:
         return self.now(path) if self.md5(path) == md5 else None
 
     def cached_listing(self, md5: str) -> Listing | None:
-        """List the files of a folder from DVC's cache. Return None if the cache has no list, or a
-        modified one.
+        """Read the listing of a folder from DVC's cache. Return None if the cache has no such
+        listing, or a modified one.
         """
         try:
             entries = json.loads(Path(self._cache.oid_to_path(md5)).read_bytes())
@@ -123,7 +125,7 @@ class Files:
         return listing if digest(listing) == md5 else None
 
     def drop_damaged(self, md5: str) -> int:
-        """Delete the objects of a file or folder from DVC's cache whose bytes do not match their
+        """Delete from DVC's cache those objects of a file or folder whose bytes do not match their
         hash, and return the number of deleted objects.
 
         DVC itself trusts every object that is write-protected.
@@ -138,7 +140,7 @@ class Files:
         return damaged
 
     def _committed(self, path: str, commit: str) -> str | None:
-        """Return the hash of a file or folder as it was in a commit; None if the commit or the file
+        """Return the hash that a file or folder had in a git commit; None if the commit or the file
         does not exist.
         """
         from scmrepo.exceptions import SCMError
@@ -161,14 +163,16 @@ class Files:
         )
 
     def last_change(self, path: str, commit: str) -> str | None:
-        """Return the last commit up to ``commit`` that changed a file; None if no commit did."""
+        """Return the latest commit, up to ``commit``, that changed a file; None if no commit
+        changed the file.
+        """
         argv = ["git", "log", "-1", "--format=%H", commit, "--", path]
         ended = subprocess.run(argv, cwd=self._root, capture_output=True, text=True, check=False)
         return ended.stdout.strip() or None
 
     def content(self, path: str, md5: str) -> Path | None:
-        """Return a file whose content has this hash: the file at ``path``, or DVC's copy; None if
-        neither has it.
+        """Return the path of a file whose content has this hash: the file at ``path``, or DVC's
+        copy; None if neither has the content.
         """
         if self.md5(path) == md5:
             return self._root / path

@@ -43,8 +43,8 @@ ENDED = {
 
 
 class Events:
-    """Sender of events. After an endpoint refuses an event, the sender stops; a refusal never fails
-    a run.
+    """Sender of OpenLineage events. After an endpoint refuses an event, the sender stops; a refusal
+    never fails a run.
 
     Args:
         target: a file to which one event per line is appended, or the address of a server.
@@ -67,19 +67,19 @@ class Events:
         self._gone = False
 
     def begin(self) -> None:
-        """Send the start of the flow."""
+        """Send the event that the flow started."""
         self._send("START", FLOW, self._flow_run)
 
     def end(self, state: str, message: str = "") -> None:
-        """Send the end of the flow; ``state`` is one of the states of a stage."""
+        """Send the event that the flow ended; ``state`` is one of the states of a stage."""
         self._send(ENDED[state], FLOW, self._flow_run, message=message)
 
     def stage_begins(self, stage: Stage, run: str) -> None:
-        """Send the start of a stage, with its inputs."""
+        """Send the event that a stage started, with its inputs."""
         self._send("START", stage.name, run, stage)
 
     def stage_ends(self, stage: Stage, run: str, result: StageResult) -> None:
-        """Send the end of a stage, with its state, inputs and outputs."""
+        """Send the event that a stage ended, with its state, inputs and outputs."""
         self._send(ENDED[result.state], stage.name, run, stage, result.message)
 
     def _send(
@@ -141,8 +141,8 @@ class Events:
         )
 
     def _inputs(self, stage: Stage) -> list[Path]:
-        """Return the datasets that a stage reads, under the names of the outputs; code is not a
-        dataset.
+        """Return the datasets that a stage reads, under the names of the outputs that contain them;
+        code is not a dataset.
         """
         datasets: list[Path] = []
         for dep in stage.deps:
@@ -195,7 +195,7 @@ def _facets(path: Path, hashes: Mapping[str, str]) -> dict[str, DatasetFacet]:
 
 
 def _fields(path: Path) -> list[Any]:
-    """Return the columns of a Parquet file; for a folder, its Parquet files, each with its
+    """Return the columns of a Parquet file; for a folder, return its Parquet files, each with its
     columns.
     """
     import pyarrow as pa

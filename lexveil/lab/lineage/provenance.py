@@ -1,4 +1,4 @@
-"""Provenance of the entries of dvc.lock: the Prefect run, the commit and the libraries that made
+"""Provenance of the results in dvc.lock: the Prefect run, the commit and the libraries that made
 each result. See docs/how-to/lineage.md.
 
 .provenance.json lies beside dvc.lock and is committed with it. DVC does not read it, so it makes
@@ -41,7 +41,7 @@ RECORDS = ("dvc.lock", "dvc.yaml", "params.yaml", "lexveil.toml", "data.dvc", PR
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Prefect run and commit that made some results.
+    """The Prefect run and the git commit that made some results.
 
     Attributes:
         flow_run: id of the flow run in Prefect.
@@ -58,8 +58,8 @@ class Origin:
 
 @cache
 def environment() -> Environment:
-    """Return Python, platform and every installed package with its version. All stages of a run
-    share this environment.
+    """Return the Python version, the platform, and every installed package with its version. All
+    stages of a run share this environment.
     """
     packages = {package.metadata["Name"].lower(): package.version for package in distributions()}
     return {
@@ -70,12 +70,14 @@ def environment() -> Environment:
 
 
 def stamp(content: object) -> str:
-    """Return a hash of plain values that does not depend on the order of keys."""
+    """Return a hash of JSON-like values that does not depend on the order of keys."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def lock_entries(text: str) -> dict[str, LockEntry]:
-    """Return the stages of a dvc.lock by name; empty if the file is truncated."""
+    """Parse the text of a dvc.lock and return the entries of its stages by name; the result is
+    empty if the file is truncated.
+    """
     try:
         return (yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}).get(
             "stages"
@@ -85,13 +87,15 @@ def lock_entries(text: str) -> dict[str, LockEntry]:
 
 
 def own_entries() -> dict[str, LockEntry]:
-    """Return the stages of the project's dvc.lock by name; empty if the file is truncated."""
+    """Return the entries of the project's dvc.lock by stage name; the result is empty if the file
+    is truncated.
+    """
     return lock_entries(LOCKFILE.read_text(encoding="utf-8")) if LOCKFILE.exists() else {}
 
 
 def entries_with(names: Iterable[str]) -> dict[str, LockEntry]:
-    """Return the named stages of dvc.lock while stages run; empty if dvc.lock does not get them in
-    time.
+    """Return the dvc.lock entries of the named stages while stages run; the result is empty if
+    dvc.lock does not get them in time.
 
     DVC may be writing the file at this moment, so an incomplete file is read again.
     """
@@ -105,7 +109,7 @@ def entries_with(names: Iterable[str]) -> dict[str, LockEntry]:
 
 
 def keep(stage: str, origin: Origin, task_run: str | None) -> None:
-    """Record on this machine which run made the entry of ``stage`` in dvc.lock. Call this function
+    """Record on this machine which run made the dvc.lock entry of ``stage``. Call this function
     after the stage has run.
     """
     entry = entries_with([stage]).get(stage)
@@ -153,7 +157,9 @@ def settle() -> None:
 
 
 def matching(provenance: Mapping[str, Any], entries: Mapping[str, Any]) -> dict[str, RunRecord]:
-    """Return the run records of the stages whose entries in a dvc.lock match their provenance."""
+    """Return the provenance of those stages whose entries in a dvc.lock match their recorded
+    hashes.
+    """
     return {
         name: record
         for name, record in provenance.get("stages", {}).items()

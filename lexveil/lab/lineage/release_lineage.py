@@ -1,5 +1,5 @@
-"""Lineage of a file that `lexveil privatize` wrote. Its record names, by hashes, the artifacts with
-which it was made.
+"""Lineage of a file that `lexveil privatize` wrote: the artifacts with which it was made, found by
+the hashes in its privacy record.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ RECORD = ".record.json"
 
 
 def record_beside(file: Path) -> Path | None:
-    """Return the privacy record next to an output of `lexveil privatize`, or next to its token log,
-    statement or operator's report; None if there is no record.
+    """Return the path of the privacy record next to an output of `lexveil privatize`, or next to
+    the output's token log, statement or operator's report; None if there is no record.
     """
     for ending in ("", RECORD, ".statement.txt", ".operator.json", ".tokens.parquet"):
         record = file.with_name(file.name.removesuffix(ending) + RECORD)
@@ -38,7 +38,7 @@ def record_beside(file: Path) -> Path | None:
 
 
 def read_record(file: Path) -> ReleaseRecord:
-    """Read a privacy record.
+    """Read a privacy record, the JSON file about a release.
 
     Raises:
         RequestError: if the file is not a privacy record.
@@ -54,7 +54,7 @@ def read_record(file: Path) -> ReleaseRecord:
 
 @dataclass(slots=True)
 class Search:
-    """Search for files by their sha256 among the outputs that a dvc.lock names.
+    """Search for files by their sha256 among the outputs that a dvc.lock names by md5.
 
     Attributes:
         files: hashes of files in the cache and the work tree.
@@ -68,7 +68,7 @@ class Search:
     def find(
         self, record: Mapping[str, Any], outs: Mapping[str, str]
     ) -> dict[str, tuple[str, str]]:
-        """Find the artifacts of a record among the outputs of a dvc.lock.
+        """Find the artifacts that a privacy record names among the outputs of a dvc.lock.
 
         Args:
             record: a privacy record.
@@ -187,15 +187,15 @@ def released(
 
 
 def is_of_packaged_model(record: ReleaseRecord) -> bool:
-    """Return whether an output was made with an installed model, and not with artifacts of a
+    """Return whether a released file was made with an installed model, and not with artifacts of a
     project.
     """
     return bool((record.get("model") or {}).get("name", OWN).partition("+")[0] != OWN)
 
 
 def _of_packaged_model(file: Path, record: ReleaseRecord) -> Lineage:
-    """Return the lineage of a file that was made with an installed model. No stage of a graph made
-    such a model.
+    """Return the lineage of a file that was made with an installed model, which no stage of the
+    project made.
     """
     known = {name: [file] for name, file in files_named(record["made_with"]).items()}
     known[CARD_IN_RECORDS] = kept_cards()
@@ -220,8 +220,8 @@ def _of_packaged_model(file: Path, record: ReleaseRecord) -> Lineage:
 def _made_with(
     record: ReleaseRecord, matches: Mapping[str, tuple[str, str | None, str | None]]
 ) -> list[MadeWith]:
-    """Return the artifacts that a record names, with path, md5 and stage if an artifact matches a
-    file of the project.
+    """Return the artifacts that a privacy record names, with path, md5 and stage if an artifact
+    matches a file of the project.
     """
     made_with: list[MadeWith] = []
     for name, hashed in record["made_with"].items():

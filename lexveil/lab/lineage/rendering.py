@@ -23,12 +23,12 @@ ELSEWHERE = (
 
 
 def as_json(result: Lineage | ChainVerification) -> Iterator[str]:
-    """Yield one JSON document."""
+    """Yield a lineage or a verification report as one JSON document."""
     yield json.dumps(result, indent=2, ensure_ascii=False)
 
 
 def as_text(lineage: Lineage) -> Iterator[str]:
-    """Yield lineage as lines of text."""
+    """Yield a lineage as lines of text."""
     yield f"{lineage['artifact']}  {lineage.get('md5') or ''}".rstrip()
     if "record" in lineage:  # a file that `lexveil privatize` wrote
         yield from _release(lineage)

@@ -17,7 +17,7 @@ class LockedPath(TypedDict):
 
 
 class LockEntry(TypedDict, total=False):
-    """Entry of a stage in dvc.lock; only the fields that this package reads."""
+    """Entry of a stage in dvc.lock, with only the fields that this package reads."""
 
     deps: list[LockedPath]
     outs: list[LockedPath]
@@ -32,7 +32,7 @@ class Environment(TypedDict):
 
 
 class RunRecord(TypedDict):
-    """The run that made the results of a stage in dvc.lock.
+    """Record of the run that made the results of a stage in dvc.lock.
 
     Attributes:
         entry: hash of the entry in dvc.lock.
@@ -87,12 +87,12 @@ class StageOutput(TypedDict):
 
 
 class ChainEntry(TypedDict):
-    """One stage of a chain.
+    """One stage in the chain of stages from an artifact back to the data.
 
     Attributes:
         command: command of the stage; None for data.
         sources: data files that the chain reads; None if DVC's cache does not have their list.
-        privacy: privacy record of a run that rewrote documents.
+        privacy: privacy record, if the stage rewrote documents.
         made: the run that made the outputs; None if the outputs were not made by `lexveil run`.
     """
 
@@ -107,8 +107,8 @@ class ChainEntry(TypedDict):
 
 
 class MadeWith(TypedDict):
-    """A file that a privacy record names; path, md5 and stage are None if no known dvc.lock has the
-    file.
+    """An artifact that a privacy record names by its hash; path, md5 and stage are None if no known
+    dvc.lock has the file.
     """
 
     name: str
@@ -131,7 +131,7 @@ class ReleaseRecord(TypedDict):
 
 
 class Lineage(TypedDict):
-    """Lineage of an artifact of the graph, or of a file that `lexveil privatize` wrote.
+    """Lineage of an artifact of the pipeline, or of a file that `lexveil privatize` wrote.
 
     Attributes:
         artifact: path of the artifact or file.
@@ -163,7 +163,7 @@ State = Literal["same", "committed", "absent", "unknown", "changed"]
 
 
 class FileDifference(TypedDict):
-    """Difference of one file: changed, missing or added."""
+    """Difference of one file from its record: changed, missing or added."""
 
     path: str
     how: str
@@ -190,8 +190,8 @@ class Finding(TypedDict):
 
 
 class ChainVerification(TypedDict):
-    """Comparison of an artifact and of its chain of stages with the records; ``holds`` is true if
-    there is no difference.
+    """Result of comparing an artifact, and the chain of stages that made it, with the records;
+    ``holds`` is true if there is no difference.
     """
 
     artifact: str

@@ -1,5 +1,5 @@
-"""Lineage of an artifact back to the data: the commands, parameters and inputs that made it, from
-dvc.lock.
+"""Lineage of an artifact back to the data: the commands, parameters and inputs that made it, as
+recorded in dvc.lock.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The records in dvc.lock and data.dvc at one revision, and the present files.
+    """The records in dvc.lock and data.dvc at one git revision, and the present files.
 
     Attributes:
         graph: stages of that revision.
@@ -62,13 +62,13 @@ class History:
 
     def listing(self, out: str) -> Listing | None:
         """List the files that an output had when its stage wrote it, by their paths in the project;
-        None if DVC's cache does not have the list.
+        the result is None if DVC's cache does not have the list.
         """
         listing = self.files.recorded(out, self.outputs[out][1])
         return None if listing is None else within(out, listing)
 
     def makers(self, path: str) -> list[str]:
-        """Return the outputs that equal ``path``, contain it, or lie in it."""
+        """Return the pipeline outputs that equal ``path``, contain it, or lie in it."""
         return [
             out
             for out in self.outputs
@@ -148,7 +148,8 @@ def _text(repo: Repo, file: Path) -> str:
 
 
 def lineage(artifact: Path, revision: str | None = None) -> Lineage:
-    """Return the lineage of ``artifact``.
+    """Return the lineage of ``artifact``: the chain of stages that made it, with commands, inputs
+    and provenance.
 
     Args:
         artifact: path relative to the project of an output, or of a file or folder inside one.
@@ -178,8 +179,8 @@ def lineage(artifact: Path, revision: str | None = None) -> Lineage:
 
 
 def chain(known: History, owners: Sequence[str]) -> list[ChainEntry]:
-    """Return the chain of all stages that ``owners`` need, including the owners, without the stages
-    of runs that were skipped.
+    """Return one entry for each stage that ``owners`` need, including the owners, without the
+    stages of runs that were skipped.
     """
     names = made_stages(known, ancestors(known.graph, owners))
     read = {dep.as_posix() for name in names for dep in known.graph.stages[name].deps}
@@ -187,14 +188,17 @@ def chain(known: History, owners: Sequence[str]) -> list[ChainEntry]:
 
 
 def environments(known: History, owners: Sequence[str]) -> dict[str, Environment | None]:
-    """Return the environments of the runs that made the chain of ``owners``."""
+    """Return the environments (Python and libraries) of the runs that made the chain of
+    ``owners``.
+    """
     names = ancestors(known.graph, owners)
     used = sorted({known.origins[name]["environment"] for name in names if name in known.origins})
     return {name: known.environments.get(name) for name in used}
 
 
 def owner_of(known: History, artifact: Path) -> str:
-    """Return the stage that made ``artifact``, which is an output, or a file or folder inside one.
+    """Return the name of the stage that made ``artifact``, which is an output, or a file or folder
+    inside one.
 
     Raises:
         RequestError: if there is no such stage, or it has not run.
@@ -219,8 +223,8 @@ def owner_of(known: History, artifact: Path) -> str:
 
 
 def ancestors(graph: StageGraph, names: Sequence[str]) -> list[str]:
-    """Return ``names`` and all stages that they need; each stage comes after every stage that needs
-    it.
+    """Return ``names`` and all stages that they depend on, each stage after the stages that depend
+    on it.
     """
     wanted = set(names)
     for stage in reversed(graph.stages.values()):
@@ -230,8 +234,8 @@ def ancestors(graph: StageGraph, names: Sequence[str]) -> list[str]:
 
 
 def made_stages(known: History, names: Sequence[str]) -> list[str]:
-    """Return the stages without those of skipped runs of the grid, which are the stages that
-    rewrite the run's texts and the stages that measure these texts.
+    """Return the named stages without those that belong to skipped runs of the grid, which are the
+    stages that rewrite the run's texts and the stages that measure these texts.
     """
     skipped = {
         name.partition("@")[2]
@@ -243,7 +247,7 @@ def made_stages(known: History, names: Sequence[str]) -> list[str]:
 
 
 def inputs_of(known: History, name: str) -> Iterator[tuple[str, str | None]]:
-    """Yield path and md5 of each input of a stage when it last ran."""
+    """Yield path and md5 of each input that a stage had when it last ran."""
     from dvc.dependency import ParamsDependency
 
     deps = [dep for dep in known.nodes[name].deps if dep.protocol == "local"]
@@ -253,7 +257,7 @@ def inputs_of(known: History, name: str) -> Iterator[tuple[str, str | None]]:
 
 
 def params_of(known: History, name: str) -> dict[str, object]:
-    """Return the parameters with which a stage was run."""
+    """Return the parameters with which a stage last ran."""
     from dvc.dependency import ParamsDependency
 
     params: dict[str, object] = {}
@@ -301,7 +305,9 @@ def _entry(known: History, name: str, read: set[str]) -> ChainEntry:
 
 
 def _sources(known: History, outs: list[str], read: set[str]) -> list[LockedPath] | None:
-    """List the data files that the chain read; None if DVC's cache does not have the list."""
+    """List the data files that a chain of stages read; None if DVC's cache does not have the
+    list.
+    """
     sources: list[LockedPath] = []
     for out in outs:
         listing = known.listing(out)
@@ -314,13 +320,13 @@ def _sources(known: History, outs: list[str], read: set[str]) -> list[LockedPath
 
 
 def lies_in(path: str, folders: Iterable[str]) -> bool:
-    """Return whether a path equals one of these files or folders, or lies in one."""
+    """Return whether a path equals one of the given files or folders, or lies in one."""
     return any(f"{path}/".startswith(f"{folder}/") for folder in folders)
 
 
 def privacy_record(known: History, outs: list[str]) -> dict[str, object] | None:
-    """Return the privacy record in the outputs of a run, as its stage wrote the record; None if
-    there is none. lexveil.core.accounting.record defines the record.
+    """Return the privacy record among the outputs of a run, as its stage wrote it; None if the
+    outputs have no privacy record. lexveil.core.accounting.record defines the record.
     """
     for out in outs:
         if (paths.ARTIFACTS / "private") in Path(out).parents:
@@ -346,8 +352,8 @@ def _artifact_md5(known: History, artifact: Path) -> str | None:
 
 
 def code_state() -> tuple[str | None, bool | None]:
-    """Return the commit of the present code, and whether the files equal that commit. Return (None,
-    None) without git.
+    """Return the commit on which the present code is based, and whether the files equal that
+    commit. Return (None, None) without git.
     """
     with open_repo() as repo:
         commit, changed = _changes(repo)
@@ -360,7 +366,7 @@ def _commit(repo: Repo) -> tuple[str | None, bool | None]:
 
 
 def _changes(repo: Repo, untracked: bool = False) -> tuple[str | None, set[str] | None]:
-    """Return the present commit (None if there is none yet), and the files that differ from it
+    """Return the current git commit (None if there is none yet), and the files that differ from it
     (None without git).
     """
     from dvc.scm import NoSCM

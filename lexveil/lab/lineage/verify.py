@@ -1,5 +1,5 @@
-"""Verification of a chain against its records. Every file is read and hashed; no cached hash is
-trusted.
+"""Verification of an artifact, and of the chain of stages that made it, against their recorded
+hashes. Every file is read and hashed; no cached hash is trusted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from lexveil.lab.lineage.trace import (
 
 
 def verify(artifact: Path, revision: str | None = None) -> ChainVerification:
-    """Compare an artifact, and every existing file of its chain, with the records.
+    """Compare an artifact, and every existing file of the chain that made it, with the recorded
+    hashes.
 
     Args:
         artifact: path relative to the project.
@@ -54,8 +55,8 @@ def verify(artifact: Path, revision: str | None = None) -> ChainVerification:
 def verify_released(
     file: Path, record_file: Path, revision: str | None = None
 ) -> ChainVerification:
-    """Compare a file that `lexveil privatize` wrote, and its token log, with its record, and then
-    the chain of its artifacts.
+    """Compare a file that `lexveil privatize` wrote, and its token log, with the hashes in its
+    privacy record, and then the chain of its artifacts.
 
     Raises:
         RequestError: if ``record_file`` is not a privacy record.
@@ -93,8 +94,8 @@ def _changed(
 
 
 def _own(record_file: Path, record: ReleaseRecord) -> Iterator[Finding]:
-    """Compare output and token log with the hashes in the privacy record and in the operator's
-    report.
+    """Compare a released file and its token log with the hashes in the privacy record and in the
+    operator's report.
     """
     file = record_file.with_name(record_file.name.removesuffix(".record.json"))
     report = file.with_name(f"{file.name}.operator.json")
@@ -135,8 +136,8 @@ def _findings(known: History, owners: Sequence[str]) -> Iterator[Finding]:
 
 
 def _output(known: History, name: str, out: str, read: set[str] | None) -> Finding:
-    """Compare an output with its recorded hash; of data, compare only the files that the chain
-    reads.
+    """Compare an output of a stage with its recorded hash; for data/, compare only the files that
+    the chain reads.
     """
     kind: Kind = "output" if read is None else "source"
     now = within(out, known.files.now(out))
@@ -159,7 +160,9 @@ def _output(known: History, name: str, out: str, read: set[str] | None) -> Findi
 
 
 def _link(known: History, name: str, path: str, md5: str | None) -> Finding:
-    """Compare the input that a stage read with the latest result of the stage that makes it."""
+    """Compare the hash of the input that a stage read with the latest result of the stage that
+    makes this input.
+    """
     current = known.hash_of(path)
     if current is None:
         return _finding("link", path, name, "unknown")
@@ -171,8 +174,8 @@ def _link(known: History, name: str, path: str, md5: str | None) -> Finding:
 
 
 def _code(known: History, name: str, path: str, md5: str | None) -> Finding:
-    """Compare code with its recorded hash. The present code is compared first, then the code in the
-    commits of the run, of the records, and of the work tree.
+    """Compare a code file with its recorded hash. The present code is compared first, then the code
+    in the commits of the run, of the records, and of the work tree.
     """
     if known.files.md5(path) == md5:
         return _finding("code", path, name, "same")
@@ -220,7 +223,7 @@ PLURAL: dict[Kind, str] = {
 
 
 def as_text(report: ChainVerification) -> Iterator[str]:
-    """Yield the report as lines of text, differences first."""
+    """Yield a verification report as lines of text, differences first."""
     findings = report["findings"]
     yield (
         f"{report['artifact']}: "

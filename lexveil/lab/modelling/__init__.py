@@ -1,3 +1,3 @@
-"""Construction of packaged models: selection of tokens from a corpus, the model card, and scales
-for purposes.
+"""Construction of packaged models: selection of tokens from a corpus, the model's metadata card,
+and word scales (scores that rewriting should preserve).
 """

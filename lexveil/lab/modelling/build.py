@@ -1,5 +1,5 @@
-"""`lexveil model build`: turn a work folder into a project of the given texts, and run its graph up
-to the packaged model.
+"""Implementation of `lexveil model build`, which makes a packaged model from texts: it turns a work
+folder into a project with these texts and runs the project's pipeline.
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ DEFAULT = Path(__file__).parent / "default.yaml"
 def prepare_project(
     work: Path, recipe: Recipe, corpus: Sequence[Path], say: Callable[[str], None]
 ) -> None:
-    """Turn ``work`` into a project with the given texts and parameters. Data of the project stay
-    unchanged if they were made from the same texts.
+    """Turn the folder ``work`` into a Lexveil project with the given texts and parameters. Existing
+    project data stay unchanged if they were made from the same texts.
 
     Raises:
-        RequestError: with the file and line, or the parameter, of the first fault.
+        RequestError: if a text or a parameter is not valid; the message names the file and line, or
+            the parameter.
     """
     template = yaml.safe_load((paths.TEMPLATE / paths.PARAMS).read_text(encoding="utf-8"))
     raw, params = params_of(recipe, template, "the parameters of the model")
@@ -75,8 +76,8 @@ def prepare_project(
 
 
 def _by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> Mapping[str, Path]:
-    """Return the texts of each source. If the recipe names sources, these are the lines that name
-    the source; otherwise each given path is a source, with a name made from the file name.
+    """Return the corpus files of each source. If the recipe names sources, these are the lines that
+    name the source; otherwise each given path is a source, with a name made from the file name.
     """
     if sources:
         return split_by_source(corpus, sources, split)
@@ -91,8 +92,8 @@ def _by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> M
 
 
 def split_by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> dict[str, Path]:
-    """Write the lines of JSON Lines files that name one of ``sources`` into one file per source, in
-    the folder ``split``.
+    """Split JSON Lines files by the source that each line names: write one file for each of
+    ``sources`` into the folder ``split``.
 
     Raises:
         RequestError: if a file has another form, a line names no source, or a source has no line.
@@ -123,7 +124,7 @@ def split_by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path)
 
 
 def deliver(work: Path, out: Path) -> ModelCard:
-    """Check every number of the packaged model in ``work``, and copy the model to ``out``."""
+    """Verify the packaged model in the work folder, and copy the model to ``out``."""
     card = verify_folder(work / paths.PACKAGED)
     with atomic_directory(out) as partial:
         shutil.copytree(work / paths.PACKAGED, partial, dirs_exist_ok=True)
@@ -131,7 +132,8 @@ def deliver(work: Path, out: Path) -> ModelCard:
 
 
 def check_target(out: Path, name: str, *, chosen: bool) -> None:
-    """Refuse a target folder that exists and is no model, and a reserved model name.
+    """Raise an error if the target folder exists and is not a model, or if the model name is
+    reserved.
 
     Args:
         chosen: whether the caller chose the folder; the model may then have the name of a model
@@ -151,7 +153,9 @@ def check_target(out: Path, name: str, *, chosen: bool) -> None:
 
 
 class Recipe(Section):
-    """Recipe of a model: the content of the parameter file from which the model is built."""
+    """Recipe of a packaged model: the content of the parameter file from which the model is
+    built.
+    """
 
     model: dict[str, object] = Field(description="section `model` of params.yaml")
     parameters: dict[str, object] = Field(
@@ -163,8 +167,8 @@ class Recipe(Section):
 
 
 def load_recipe(file: Path | None, name: str, changes: Mapping[str, str | None]) -> Recipe:
-    """Load the recipe in ``file``; without a file, the recipe that ships for ``name``, or the
-    default recipe.
+    """Load the model recipe in ``file``; without a file, load the recipe that ships for ``name``,
+    or the default recipe.
 
     Args:
         changes: values of ``model`` from the command line, which override the file's; None for keys
@@ -202,11 +206,11 @@ def load_recipe(file: Path | None, name: str, changes: Mapping[str, str | None])
 def params_of(
     recipe: Recipe, template: Mapping[str, Any], source: str
 ) -> tuple[dict[str, object], Params]:
-    """Return the params.yaml of the work folder, as plain values and validated: the template with
-    the values of the recipe.
+    """Return the params.yaml of the work folder, as plain values and as validated parameters: the
+    template with the values of the recipe.
 
     Raises:
-        ParameterError: with the name of the key.
+        ParameterError: if a value is not valid; the message names its key.
     """
     if moved := moved_keys(recipe.parameters):
         raise ParameterError(

@@ -1,5 +1,5 @@
-"""Packaging of a project's trained embedding as one model folder: the tokens that passed the
-screens, their vectors, and the card.
+"""Packaging of a project's trained embedding as a model folder: the tokens that passed the word
+screens, their vectors, and the metadata card.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def package(
     params: Params,
     machine: MachineParams,
 ) -> ModelCard:
-    """Write the model of the tokens that passed the screens into ``folder``.
+    """Write a packaged model of the tokens that passed the word screens into ``folder``.
 
     Args:
         trained: the embedding, which contains all of these tokens.
@@ -118,8 +118,8 @@ def package(
 
 
 def sources_of(wanted: ModelParams, machine: MachineParams) -> list[CorpusSource]:
-    """Return the documents and words of each source of the corpus, with the licence and origin that
-    ``wanted`` states for the source.
+    """Return the numbers of documents and words of each corpus source, with the licence and origin
+    that ``wanted`` states for the source.
     """
     kinds = read_table(paths.WORDS, "sample_corpus", ["word_id", "kind"])
     words = kinds.filter(pc.not_equal(kinds.column("kind"), "punctuation")).column("word_id")
@@ -149,7 +149,7 @@ def sources_of(wanted: ModelParams, machine: MachineParams) -> list[CorpusSource
 
 
 def notice(wanted: ModelParams, sources: Sequence[CorpusSource]) -> str:
-    """Return the attribution of the sources, which is stored beside the model."""
+    """Return the attribution text of the corpus sources, which is stored beside the model."""
     lines = [f"# {wanted.name} {wanted.version}", "", f"Licence of the model: {wanted.license}."]
     lines += ["", "It holds numbers, words and collocations, and no sentence of its sources:", ""]
     lines += [f"- {one.name}: {one.license}. From {one.origin}." for one in sources]
@@ -157,7 +157,9 @@ def notice(wanted: ModelParams, sources: Sequence[CorpusSource]) -> str:
 
 
 def _parameters(params: Params) -> dict[str, object]:
-    """Return the parameters that, with corpus and code, decide the bytes of the model."""
+    """Return the parameters that, together with corpus and code, determine the bytes of the
+    model.
+    """
     said = ("sources", "cleaning", "known_faults", "description", "neighbours_of")
     values = params.model_dump(
         mode="json", include={"seed", "sample", "count", "collocations", "embeddings", "model"}
@@ -167,8 +169,8 @@ def _parameters(params: Params) -> dict[str, object]:
 
 
 def _structure(space: WordSpace, pmi: Floats, params: Params) -> dict[str, MeasuredStructure]:
-    """Measure the sensitivity of the disclosed structure to one replaced word, with the model's
-    vocabulary.
+    """Measure how much the disclosed structure of a text (its segmentation into tokens) changes if
+    one word is replaced, with the model's vocabulary.
 
     Raises:
         RequestError: if the corpus has fewer than two different words.
@@ -201,8 +203,8 @@ def _quality(space: WordSpace, asked: Sequence[str]) -> dict[str, object]:
 
 
 def _some_collocations(space: WordSpace) -> dict[str, list[str]]:
-    """Return sample collocations: the most frequent, some from the middle, and some that just
-    passed the threshold.
+    """Return examples of the model's collocations: the most frequent, some from the middle, and
+    some that just passed the threshold.
     """
     tokens = [token for token in space.tokens if "_" in token]
     middle = max(0, len(tokens) // 2 - SHOWN // 2)

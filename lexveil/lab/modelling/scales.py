@@ -1,5 +1,5 @@
-"""Scales for purposes: construction from words with scores, or from texts with labels; and their
-display.
+"""Word scales, which give words scores (such as sentiment) that rewriting should preserve:
+construction from scored words or labelled texts, and display.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ENDS = 12  # number of words shown for each end
 
 
 class ShownScale(Result):
-    """A scale, and its coverage of a model's words.
+    """A word scale, and its coverage of a model's vocabulary.
 
     Attributes:
         public: Whether the author of the scale declares that it was made without private texts.
@@ -60,7 +60,7 @@ def build(
     as_given: bool = False,
     is_public: bool = False,
 ) -> None:
-    """Build a scale from a file of words with scores, or of texts with labels, and write it.
+    """Build a word scale from a file of scored words or of labelled texts, and write it to a file.
 
     Args:
         as_given: whether the scale has the words of the file only. Otherwise scores of other words
@@ -68,8 +68,8 @@ def build(
         is_public: whether the file was made without private texts.
 
     Raises:
-        RequestError: if the file cannot be read as either, does not have exactly two labels, or has
-            no known word.
+        RequestError: if the file cannot be read as scored words or as labelled texts, does not have
+            exactly two labels, or has no known word.
     """
     if output.suffix != SUFFIX or output.exists():
         raise RequestError(f"{output}: exists already, or its name does not end in {SUFFIX}")
@@ -145,8 +145,8 @@ def _labelled(
 def _trained(
     texts: list[str], labels: list[str], function_words: frozenset[str]
 ) -> dict[str, float]:
-    """Return the association of each word with the label, from -1 to 1: naive Bayes weights of the
-    words whose weight is significant.
+    """Return the association of each word with the label, from -1 to 1: the naive Bayes weights of
+    the words whose weight is significant.
 
     The weight of a word is the difference of its log odds between the texts of the two labels,
     divided by its standard deviation for the test (Monroe, Colaresi & Quinn 2008, eq. 15 to 22,
@@ -181,7 +181,7 @@ def _trained(
 
 
 def shown(name: str, model: str | None = None) -> ShownScale:
-    """Return a scale with the facts that `lexveil purpose show` prints.
+    """Return a word scale with the facts that `lexveil purpose show` prints.
 
     Raises:
         RequestError: if there is no scale of this name, or it gives all words of the model the same
@@ -209,7 +209,7 @@ def shown(name: str, model: str | None = None) -> ShownScale:
 
 
 def as_text(scale: ShownScale) -> list[str]:
-    """Format the scale as lines of text."""
+    """Format a word scale as lines of text."""
     origin = (
         "public"
         if scale.public

@@ -1,5 +1,5 @@
-"""Screening of a project's corpus for its model: document counts by SQL, then the screens, which
-are lists of words.
+"""Selection of the tokens of a packaged model from a project's corpus: counts of documents by SQL,
+then word screens (lists of names, slurs and other words to leave out).
 
 The lists come from packages that only the build needs, and from files beside this module.
 """
@@ -35,7 +35,9 @@ SURNAMES = ("dist.all.last",)
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """Tokens of a model in their order, and the number of tokens that each screen left out."""
+    """Tokens of a model that passed the word screens, in their order, and the number of tokens that
+    each screen left out.
+    """
 
     kept: list[Candidate]
     dropped: dict[str, int]
@@ -44,8 +46,8 @@ class Screened:
 def count_documents(
     segmentation: str, min_documents: int, machine: MachineParams
 ) -> list[Candidate]:
-    """Return every word and every collocation of the segmented corpus that occurs in enough
-    documents, ordered by token.
+    """Count the documents in which each token of the segmented corpus occurs; return every word and
+    collocation that occurs in enough documents, ordered by token.
     """
     tokens = require(paths.TOKENS, "sample_corpus")
     lines = require(paths.segmented(segmentation), "segment_corpus")
@@ -60,7 +62,7 @@ def count_documents(
 
 
 def _sentences(tokens: Path, lines: Path) -> Iterator[pa.RecordBatch]:
-    """Yield the lines of the segmented corpus, each with the number of its document; both files
+    """Yield the sentences of the segmented corpus, each with the number of its document; both files
     have one row per sentence.
     """
     number = -1
@@ -78,8 +80,8 @@ def _sentences(tokens: Path, lines: Path) -> Iterator[pa.RecordBatch]:
 
 
 def name_lists(machine: MachineParams) -> NameLists:
-    """Return the lists that identify names, and the counts of capitalised pairs in this project's
-    corpus.
+    """Load the word lists that identify names, and count the capitalised word pairs in the
+    project's corpus.
     """
     with duckdb_session.session(machine) as con:
         con.register(
@@ -93,8 +95,8 @@ def name_lists(machine: MachineParams) -> NameLists:
 def screened(
     candidates: Sequence[Candidate], wanted: ModelParams, machine: MachineParams
 ) -> Screened:
-    """Return the candidates that pass the screens of ``wanted``, at most ``max_tokens``, by falling
-    count.
+    """Return the candidate tokens that pass the word screens of ``wanted``, at most ``max_tokens``,
+    by falling count.
 
     Raises:
         RequestError: if a screen needs the lists of a package that is not installed.
@@ -123,7 +125,7 @@ def screened(
 
 
 def listed_slurs() -> frozenset[str]:
-    """Return the slurs in the lists of package better-profanity and of slurs.txt.
+    """Return the slurs listed in the package better-profanity and in slurs.txt.
 
     Raises:
         RequestError: if the package is not installed.
@@ -137,7 +139,7 @@ def listed_slurs() -> frozenset[str]:
 
 
 def census(*files: str) -> frozenset[str]:
-    """Return the names in files of the census, ``FIRST_NAMES`` or ``SURNAMES``, in lower case.
+    """Return the names in census files, ``FIRST_NAMES`` or ``SURNAMES``, in lower case.
 
     Raises:
         RequestError: if the package is not installed.
@@ -151,7 +153,7 @@ def census(*files: str) -> frozenset[str]:
 
 
 def own(name: str) -> frozenset[str]:
-    """Return the entries of a list beside this module, one entry per line; # begins a comment."""
+    """Read a word list beside this module, one entry per line; # begins a comment."""
     lines = (OWN / name).read_text(encoding="utf-8").splitlines()
     return frozenset(entry for line in lines if (entry := line.partition("#")[0].strip()))
 

@@ -1,3 +1,3 @@
-"""The report of a grid of runs: sections with data, tables, figures and prose, rendered as one HTML
+"""HTML report of an experiment: sections with data, tables, figures and prose, rendered as one
 page.
 """

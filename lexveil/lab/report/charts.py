@@ -40,7 +40,7 @@ CLEAN_TEXTS = "clean texts"
 
 @dataclass(frozen=True, slots=True)
 class ChartPoint:
-    """One point of a line.
+    """One point of a line in a chart.
 
     Attributes:
         x_ends, y_ends: ends of the error bars; None for no bar.
@@ -73,8 +73,8 @@ class Axis:
         label: label of the axis, with the unit in brackets.
         show: formats a value in the tooltip of a point.
         tick: formats a value at a tick.
-        limits: smallest and largest value; None takes those of the points, and includes 0 on a
-            linear axis.
+        limits: smallest and largest value on the axis; None takes the smallest and largest value of
+            the points, and includes 0 on a linear axis.
         ticks: values with a tick on a logarithmic axis; empty for powers of ten.
     """
 
@@ -91,7 +91,7 @@ class Axis:
         return self.label.partition(" (")[0]
 
     def scale(self, values: Iterable[float], start: float, end: float) -> Scale:
-        """Map values of the axis to pixels from ``start`` to ``end``."""
+        """Return the mapping from values on the axis to pixels between ``start`` and ``end``."""
         low, high = self.limits or (min(values, default=1.0), max(values, default=1.0))
         if not self.limits:
             low, high = (
@@ -103,23 +103,23 @@ class Axis:
 
 
 def share_axis(label: str) -> Axis:
-    """Make an axis for shares from 0 to 1, shown in percent."""
+    """Return a chart axis for shares from 0 to 1, shown in percent."""
     return Axis(label, formatting.share, formatting.percent, limits=(0, 1))
 
 
 def score_axis(label: str, lowest: float = 0.0) -> Axis:
-    """Make an axis for scores of at most 1."""
+    """Return a chart axis for scores of at most 1."""
     return Axis(label, formatting.three, limits=(min(0.0, lowest), 1))
 
 
 def epsilon_axis(label: str, epsilons: Iterable[float]) -> Axis:
-    """Make a logarithmic axis with a tick at each base epsilon."""
+    """Return a logarithmic chart axis with a tick at each of ``epsilons``."""
     ticks = sorted(set(epsilons))
     return Axis(label, formatting.epsilon, formatting.epsilon, is_log=True, ticks=ticks)
 
 
 class Tick(NamedTuple):
-    """One tick of an axis: its pixel and its label."""
+    """One tick of an axis: its pixel position and its label."""
 
     place: float
     label: str
@@ -127,7 +127,7 @@ class Tick(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Mapping of an axis to the pixels from ``start`` to ``end``."""
+    """Mapping from data values on an axis to pixel positions from ``start`` to ``end``."""
 
     axis: Axis
     low: float
@@ -136,7 +136,7 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Return the pixel of a value."""
+        """Map a data value to its pixel position on the axis."""
         low, high, at = (
             math.log(one) if self.axis.is_log else one for one in (self.low, self.high, value)
         )
@@ -144,7 +144,9 @@ class Scale:
 
     @property
     def ticks(self) -> list[Tick]:
-        """Ticks whose labels do not overlap; the first and the last tick always stay."""
+        """Ticks of the axis whose labels do not overlap; the first and the last tick always
+        stay.
+        """
         ticks = [Tick(self(value), self.axis.tick(value)) for value in self._values()]
         if not self.axis.is_log or len(ticks) < 3:
             return ticks
@@ -168,8 +170,8 @@ class Scale:
 
 
 class PlacedPoint(NamedTuple):
-    """A point in pixels: its position, its relative size, its tooltip, the SVG path of its error
-    bars, and the y coordinate of its ring.
+    """A point of a chart in pixels: its position, its relative size, its tooltip, the SVG path of
+    its error bars, and the y coordinate of the ring around its expected value.
     """
 
     x: float
@@ -181,11 +183,11 @@ class PlacedPoint(NamedTuple):
 
 
 class PlacedSeries(NamedTuple):
-    """A series in pixels.
+    """A line of a chart in pixels.
 
     Attributes:
-        style: CSS class of the page.
-        line: points of an SVG polyline.
+        style: CSS class of the line.
+        line: points of the line, as an SVG polyline.
     """
 
     label: str
@@ -196,7 +198,7 @@ class PlacedSeries(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """One figure of the page.
+    """One figure of the report: lines over two axes.
 
     Attributes:
         name: word for ids and the CSV file, unique on the page.
@@ -222,22 +224,22 @@ class Chart:
 
     @cached_property
     def x_scale(self) -> Scale:
-        """Scale of the x axis; pixels rise from left to right."""
+        """Mapping of the x axis to pixels, which rise from left to right."""
         return self.x.scale(
             [point.x for line in self.series for point in line.points], LEFT, WIDTH - RIGHT
         )
 
     @cached_property
     def y_scale(self) -> Scale:
-        """Scale of the y axis; values rise from the bottom to the top."""
+        """Mapping of the y axis to pixels; values rise from the bottom to the top."""
         return self.y.scale(
             [point.y for line in self.series for point in line.points], HEIGHT - BOTTOM, TOP
         )
 
     @cached_property
     def drawn(self) -> list[PlacedSeries]:
-        """The series in pixels. On a logarithmic axis, points of several series at one value stand
-        side by side, so that no error bar hides another.
+        """The lines of the chart in pixels. On a logarithmic axis, points of several lines at one
+        value stand side by side, so that no error bar hides another.
         """
         drawn = [self._placed(line, place) for place, line in enumerate(self.series)]
         if self.clean is not None:
@@ -248,7 +250,7 @@ class Chart:
         return drawn
 
     def _placed(self, line: Series, place: int) -> PlacedSeries:
-        """Return one series in pixels; ``place`` is its number on the chart."""
+        """Convert one line to pixels; ``place`` is its number on the chart."""
         has_bars = any(point.y_ends for point in line.points) and self.x.is_log
         shift = DODGE * (place - (len(self.series) - 1) / 2) if has_bars else 0.0
         marks = []
@@ -260,7 +262,7 @@ class Chart:
         return PlacedSeries(line.label, style, polyline, marks)
 
     def _mark(self, line: Series, point: ChartPoint, shift: float, size: float) -> PlacedPoint:
-        """Return one point in pixels, with its error bars."""
+        """Convert one point to pixels, with its error bars."""
         x = self.x_scale
         y = self.y_scale
         left = round(x(point.x) + shift, 1)
@@ -274,7 +276,7 @@ class Chart:
         return PlacedPoint(left, top, size, self.said_of(line, point), bars, ring)
 
     def said_of(self, line: Series, point: ChartPoint) -> str:
-        """Return the tooltip of a point."""
+        """Return the tooltip text of a point."""
         name = f"{line.label}, {point.name}" if point.name else line.label
         ends = "" if point.y_ends is None else f" ({'–'.join(map(self.y.show, point.y_ends))})"
         return (
@@ -297,7 +299,7 @@ class Chart:
 
     @cached_property
     def csv(self) -> Table:
-        """Data of the chart as a table."""
+        """The data of the chart as a table."""
         keys = [
             "series",
             "name",
@@ -329,8 +331,8 @@ class Chart:
 def lines(
     keys: Iterable[Key], label: Callable[[Key], str], point: Callable[[Key], ChartPoint]
 ) -> list[Series]:
-    """Group runs into lines by ``label``, and sort the points of each line by rising epsilon,
-    or by the share of a level.
+    """Group runs into lines of a chart by ``label``, and sort the points of each line by rising
+    epsilon, or by the share of a recovery level.
     """
     grouped: dict[str, list[Key]] = {}
     for key in keys:
@@ -342,7 +344,7 @@ def lines(
 
 
 def middle(value: Known) -> float:
-    """Return the value at which a point is drawn: a mean, a share, or a plain number."""
+    """Return the central value at which a point is drawn: a mean, a share, or a plain number."""
     if isinstance(value, MeanSd):
         return value.mean
     return value.share if isinstance(value, Interval) else value
@@ -366,11 +368,11 @@ def over_epsilon(
     mechanism: str,
     across: Mapping[str, float] | None = None,
 ) -> list[Chart]:
-    """Draw one line per strategy over the base epsilon of a mechanism. Return no chart if no run of
-    the mechanism has a value.
+    """Make charts that show a score over the base epsilon of a mechanism, with one line per
+    strategy. Return no chart if no run of the mechanism has a value.
 
     Args:
-        known: value of each run; runs of other mechanisms, clean texts and runs at levels are
+        known: the score of each run; runs of other mechanisms, clean texts and runs at levels are
             skipped.
         across: reference values by name, drawn as horizontal lines.
     """
@@ -399,8 +401,8 @@ def tradeoff(
     clean: Ends,
     majority: tuple[float | None, float],
 ) -> Chart:
-    """Draw utility over leakage, each line from the smallest epsilon to the largest; up and left is
-    better.
+    """Make a chart of utility over leakage, with each line from the smallest epsilon to the
+    largest; up and left is better.
 
     Args:
         axes, known: the x axis and the values on it (leakage), then the y axis and the values on it

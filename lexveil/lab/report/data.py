@@ -1,4 +1,4 @@
-"""Inputs of the report sections. Each artifact is read once, and only if a section needs it."""
+"""Input data of the report sections. Each artifact is read once, and only if a section needs it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ PER_DECADE = 20  # number of ranks of words
 
 @dataclass(frozen=True)
 class ReportData:
-    """Artifacts of the grid that ``params`` names. Artifacts of another grid are ignored.
+    """Artifacts of the experiment grid that ``params`` describes, loaded on first use. Artifacts of
+    another grid are ignored.
 
     An artifact that does not exist raises MissingArtifactError, which names the stage that makes
     it.
@@ -60,8 +61,9 @@ class ReportData:
 
     @cached_property
     def grid(self) -> dict[Key, SkippedLevel | None]:
-        """Mechanism, strategy and epsilon or level of every run in params.yaml, in the order of the
-        page. The value is the reason if a run was skipped, and None if the run exists.
+        """Every run of the grid in params.yaml (mechanism, strategy, and epsilon or recovery
+        level), in the order of the page. The value is the reason if a run was skipped, and None if
+        the run exists.
         """
         grid = self.params.grid
         ordered = grid.model_copy(update={"epsilons": sorted(grid.epsilons)})
@@ -85,7 +87,7 @@ class ReportData:
 
     @cached_property
     def plans(self) -> list[Record]:
-        """Budget and spending of every plan at a base epsilon, per data set: rows of
+        """Privacy budget and spending of every plan at a base epsilon, per data set: rows of
         sql/report/plan.sql.
         """
         totals = list[Record]()
@@ -103,7 +105,8 @@ class ReportData:
         return totals
 
     def budget_mean(self, key: Key) -> float | None:
-        """Return the mean budget of all texts, in 1 / distance of the mechanism.
+        """Return the mean privacy budget over all texts for a run, in 1 / distance of the
+        mechanism.
 
         The result is None for the baseline, and for runs in which every token has the same epsilon
         (among them runs at a level), because in these runs each text spends the sum of the epsilons
@@ -121,7 +124,7 @@ class ReportData:
 
     @cached_property
     def runs(self) -> list[ReportedRun]:
-        """The runs of the grid, followed by the clean baseline."""
+        """The runs of the grid, followed by the clean baseline (texts that were not rewritten)."""
         made_by = {key: stage_name("privatize", *key) for key in self.keys} | {CLEAN: "baseline"}
         names = ("metrics.json", "record.json")
         return [
@@ -131,7 +134,7 @@ class ReportData:
 
     @cached_property
     def recovery(self) -> list[RunRecovery]:
-        """Words that the Bayes-optimal adversary recovers from each run of the grid."""
+        """Shares of words that the adversaries recover from each run of the grid."""
         return [
             RunRecovery(read_json(paths.recovery(*key), stage_name("evaluate", *key)))
             for key in self.keys
@@ -139,7 +142,7 @@ class ReportData:
 
     @cached_property
     def samples(self) -> list[SampleText]:
-        """Sample texts with the output of every run."""
+        """Sample texts with the rewritten form that every run produced."""
         return load_samples(self.params, self.keys, self.machine)
 
     @cached_property
@@ -162,7 +165,7 @@ class ReportData:
 
     @cached_property
     def checks(self) -> dict[str, Record]:
-        """Records of all expectations, by file name."""
+        """Results of all data checks, by file name."""
         grid = self.params.grid
         made_by = {
             paths.CHECKS / "corpus.json": "check_corpus",
@@ -190,7 +193,8 @@ class ReportData:
 
     @cached_property
     def evaluated(self) -> tuple[EvaluatedRun, list[EvaluatedRun]]:
-        """Evaluation of the clean baseline, and evaluations of the runs of the grid.
+        """Evaluation of the clean baseline (texts that were not rewritten), and evaluations of the
+        runs of the grid.
 
         Raises:
             CheckFailedError: if these runs were measured with different models.
@@ -205,17 +209,19 @@ class ReportData:
 
     @property
     def clean(self) -> EvaluatedRun:
-        """Evaluation of the clean baseline."""
+        """Evaluation of the clean baseline, that is, of texts that were not rewritten."""
         return self.evaluated[0]
 
     @cached_property
     def values(self) -> dict[str, Values]:
-        """All means of the evaluation, by data set."""
+        """Means of all evaluation scores, by data set."""
         return {dataset: values(*self.evaluated, dataset) for dataset in self.clean.datasets}
 
     @cached_property
     def sentence_recovery(self) -> dict[Key, Record]:
-        """Shares that an adversary recovers from every existing run of strategy S5 (sentences)."""
+        """Shares of source texts and words that an adversary recovers from every existing run of
+        strategy S5 (sentences).
+        """
         return {
             key: read_json(paths.recovery(*key), stage_name("evaluate", *key))
             for key in made_sentence_runs(self.params.grid.sentence_runs())
@@ -223,8 +229,8 @@ class ReportData:
 
     @cached_property
     def sentence_values(self) -> dict[str, Values]:
-        """All means of the evaluation of runs of strategy S5 and of clean texts, by data set; empty
-        if there are no such runs.
+        """Means of all evaluation scores of runs of strategy S5 (sentences) and of clean texts, by
+        data set; empty if there are no such runs.
         """
         runs = [
             EvaluatedRun(read_json(paths.evaluation(*key), stage_name("evaluate", *key)))
@@ -235,7 +241,7 @@ class ReportData:
 
     @cached_property
     def corpus(self) -> Mapping[str, int]:
-        """Totals of the sampled corpus."""
+        """Total counts of the sampled corpus, such as documents and words."""
         totals: Mapping[str, int] = read_json(paths.METRICS / "ngrams.json", "count_ngrams")
         return totals
 
@@ -249,7 +255,7 @@ class ReportData:
 
     @cached_property
     def spaces(self) -> dict[str, Record]:
-        """Metrics of the embeddings, by segmentation."""
+        """Metrics of the trained embeddings, by segmentation."""
         return {
             name: read_json(
                 paths.METRICS / "embeddings" / f"{name}.json", f"train_embeddings@{name}"
@@ -259,15 +265,17 @@ class ReportData:
 
     @cached_property
     def base(self) -> Record | None:
-        """Base model from which training started, as the metrics of the embeddings name it; None if
-        training started without a base model.
+        """Metadata of the base model from which training started; None if training started without
+        a base model.
         """
         names = [space.get("training", {}).get("base") for space in self.spaces.values()]
         return next(filter(None, names), None)
 
     @cached_property
     def nearest(self) -> dict[str, float]:
-        """Median distance between a token and its nearest neighbour, by segmentation."""
+        """Median distance between a token and its nearest neighbour in the embedding, by
+        segmentation.
+        """
         return {
             name: float(np.median(self.distances(name)[1][:, 0]))
             for name in self.params.grid.segmentations
@@ -304,8 +312,8 @@ class ReportData:
 
     @staticmethod
     def distances(segmentation: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """Nearest neighbours of each token and their distances, shape (V, k) each, memory-mapped
-        from disk.
+        """Return the nearest neighbours of each token and their distances, shape (V, k) each,
+        memory-mapped from disk.
         """
         folder = paths.neighborhood(segmentation)
         ids, distances = (
@@ -320,7 +328,7 @@ class ReportData:
 
 
 def _rows(con: duckdb.DuckDBPyConnection, name: str, **parameters: object) -> list[Record]:
-    """Run sql/report/NAME.sql and return each row as a dict by column."""
+    """Run the query sql/report/NAME.sql and return each row as a dict by column."""
     table = duckdb_session.run(con, f"report/{name}", **parameters)
     columns = [column[0] for column in table.description]
     return [dict(zip(columns, row, strict=True)) for row in table.fetchall()]

@@ -1,5 +1,5 @@
-"""Units of ε. Each mechanism has its own distance; the unit of ε is 1 / the unit of that
-distance.
+"""Units of the privacy parameter ε in the report. Each mechanism has its own distance; the unit of
+ε is 1 / the unit of that distance.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def unit(mechanism: str) -> str:
 
 
 def shared_unit(mechanisms: Sequence[str]) -> str:
-    """Return the unit for an axis or a column that several mechanisms share; a neutral unit if the
-    units of the mechanisms differ.
+    """Return the unit of ε for an axis or column that several mechanisms share; a neutral unit if
+    the units of the mechanisms differ.
     """
     units = {unit(name) for name in mechanisms}
     return units.pop() if len(units) == 1 else "1 / distance of the mechanism"

@@ -1,5 +1,5 @@
-"""Comparison of runs at equal recovery, that is at levels where an adversary recovers the same
-share of words.
+"""Comparison of mechanisms at equal recovery, that is, at settings where an adversary recovers the
+same share of words.
 
 Values are interpolated between the runs of a mechanism and strategy, never extrapolated.
 """
@@ -19,8 +19,8 @@ from lexveil.readers.bands import CONTENT
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One run at a base epsilon, as a point between which scores are interpolated over the
-    recovery.
+    """One run at a base epsilon, as a support point for interpolating scores over the recovered
+    share of words.
 
     Attributes:
         recovered: share of replaced words that the adversary recovers, with its 95% interval.
@@ -34,12 +34,13 @@ class Rung:
 
 @dataclass(frozen=True, slots=True)
 class AtLevel:
-    """Scores of a mechanism and strategy at one level of recovery.
+    """Scores of a mechanism and strategy at one recovery level (share of words that an adversary
+    recovers).
 
     Attributes:
         level: share of replaced words that the adversary recovers.
         epsilon: base epsilon; None if no two runs lie around the level.
-        scores: scores with 95% intervals, by name; empty if epsilon is None.
+        scores: scores with 95% intervals, by name; empty if ``epsilon`` is None.
         by_word, recovered: measured shares of a run that was made at the level, else None.
             ``by_word`` is the share that the unigram adversary recovers; its expected value is the
             level. ``recovered`` is the share that the Bayes-optimal adversary recovers.
@@ -57,10 +58,11 @@ class AtLevel:
 def rungs(
     of: Values, runs: Sequence[RunRecovery], dataset: str, names: Sequence[str]
 ) -> dict[tuple[str, str], list[Rung]]:
-    """Group the runs at base epsilons by mechanism and strategy, each group by rising epsilon.
+    """Group the runs at base epsilons by mechanism and strategy, each group by rising epsilon, as
+    support points for interpolation.
 
     Args:
-        of: means of data set ``dataset``.
+        of: mean scores on the data set ``dataset``.
         names: names of the scores to take.
     """
     by_mechanism: dict[tuple[str, str], list[Rung]] = {run.key[:2]: [] for run in runs}
@@ -73,8 +75,8 @@ def rungs(
 
 
 def at_level(own: Sequence[Rung], level: float) -> AtLevel:
-    """Interpolate scores linearly between the first two neighbouring runs around a level;
-    interpolate ε on a logarithmic scale.
+    """Interpolate the scores of a mechanism and strategy at a recovery level, linearly between the
+    first two neighbouring runs around the level; interpolate ε on a logarithmic scale.
 
     All runs are measured on the same documents, so their errors may be correlated. The error of an
     interpolated score is at most the mean of the errors of both runs, with the weights of the
@@ -109,12 +111,13 @@ def at_level(own: Sequence[Rung], level: float) -> AtLevel:
 def made_at_levels(
     of: Values, runs: Sequence[RunRecovery], dataset: str, names: Sequence[str], band: str = CONTENT
 ) -> list[AtLevel]:
-    """Return the runs at levels of recovery that have at least one of the scores ``names``.
+    """Return the scores of those runs that were calibrated to recovery levels, if a run has at
+    least one of the scores ``names``.
 
     Args:
-        of: means of data set ``dataset``.
+        of: mean scores on the data set ``dataset``.
         names: names of the scores to take.
-        band: band of words to which the levels refer.
+        band: frequency band of the words to which the levels refer.
     """
     runs_at_levels = []
     for run in runs:
@@ -141,7 +144,7 @@ def _scores(of: Values, key: Key, names: Sequence[str]) -> dict[str, MeanSd]:
 
 
 def _around(own: Sequence[Rung], level: float) -> Iterator[tuple[Rung, Rung]]:
-    """Yield pairs of neighbouring runs with the level between them. A run exactly at the level is
+    """Yield pairs of neighbouring runs between which the level lies. A run exactly at the level is
     yielded first, paired with itself.
     """
     for rung in own:

@@ -1,4 +1,4 @@
-"""Means of the evaluation that the report shows, by score and run."""
+"""Mean evaluation scores that the report shows, by score and run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCORES = tuple(score for metric in METRICS for score in metric.scores)
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedRun:
-    """Evaluation of one run.
+    """Evaluation results of one run of the grid.
 
     Attributes:
         record: content of the evaluation file of the run: mechanism, strategy, epsilon, the back
@@ -41,7 +41,7 @@ class EvaluatedRun:
 
     @property
     def key(self) -> Key:
-        """Mechanism, strategy and epsilon or level of the run."""
+        """Mechanism, strategy, and epsilon or recovery level of the run."""
         return str(self.record["mechanism"]), str(self.record["strategy"]), noise_in(self.record)
 
     @property
@@ -50,15 +50,15 @@ class EvaluatedRun:
         return sorted(self.record["datasets"])
 
     def entry(self, dataset: str, metric: str) -> Mapping[str, Any] | None:
-        """Return the record of a metric in a data set; None if the metric was left out or not
-        measured.
+        """Return the recorded results of a metric on a data set; None if the metric was left out or
+        not measured.
         """
         entry: Mapping[str, Any] | None = self.record["datasets"].get(dataset, {}).get(metric)
         return None if entry is None or entry["left_out"] is not None else entry
 
     def value(self, dataset: str, score: Score) -> MeanSd | None:
-        """Return mean, standard deviation and standard error of a score; None if the score was left
-        out or not measured.
+        """Return mean, standard deviation and standard error of a score on a data set; None if the
+        score was left out or not measured.
         """
         entry = self.entry(dataset, score.metric)
         figures: Any = entry
@@ -72,13 +72,13 @@ class EvaluatedRun:
         return MeanSd(mean, sd, None if error is None else round(error, DECIMALS))
 
     def back_end(self, name: str) -> str:
-        """Return the name of the model that computed a metric."""
+        """Return the name of the model with which a metric was computed."""
         metric = BY_NAME[name]
         return metric.only_back_end or str(self.record.get(metric.back_end) or "not recorded")
 
 
 def require_same_back_ends(clean: EvaluatedRun, runs: Sequence[EvaluatedRun]) -> None:
-    """Check that all runs were measured with the same models.
+    """Check that all runs were evaluated with the same models.
 
     Raises:
         CheckFailedError: if the models differ, so that the runs cannot be compared.
@@ -96,8 +96,8 @@ def require_same_back_ends(clean: EvaluatedRun, runs: Sequence[EvaluatedRun]) ->
 
 
 def values(clean: EvaluatedRun, runs: Sequence[EvaluatedRun], dataset: str) -> Values:
-    """Collect all means of one data set. The relative gain uses macro F1 and the adaptive
-    attacker.
+    """Collect all mean scores of one data set, by score and run. The relative gain uses macro F1
+    and the adaptive attacker.
     """
     means: dict[tuple[str, Key], MeanSd] = {}
     for score in SCORES:
@@ -127,15 +127,15 @@ def of_score(values_of: Values, score: Score) -> dict[Key, MeanSd]:
 
 
 def is_learnt(clean: MeanSd, majority: MeanSd) -> bool:
-    """Return whether clean texts score above the majority baseline by more than half a 95%
-    interval.
+    """Return whether a classifier on clean texts scores above the majority-class baseline by more
+    than half a 95% interval.
     """
     return clean.mean - NORMAL * (clean.error or 0.0) > majority.mean
 
 
 def averages(values_of: Mapping[str, Values], datasets: Iterable[str]) -> Values:
-    """Average over data sets. Only values that every data set has are averaged; the averages have
-    no spread.
+    """Average scores over data sets. Only values that every data set has are averaged; the averages
+    have no spread.
     """
     every = [values_of[name] for name in datasets]
     common = set.intersection(*(set(candidate) for candidate in every)) if every else set()
@@ -146,7 +146,7 @@ def averages(values_of: Mapping[str, Values], datasets: Iterable[str]) -> Values
 
 
 def losses(of: Values) -> Values:
-    """Return the loss of micro F1 of each run against clean texts."""
+    """Return the loss of micro F1 of each run, compared with clean texts."""
     base = of.get((UTILITY_MICRO.name, CLEAN))
     return {
         (LOSS.name, key): MeanSd(base.mean - value.mean, None)
@@ -161,13 +161,13 @@ def keys_of(of: Values) -> list[Key]:
 
 
 def at_epsilons(of: Values) -> Values:
-    """Return all values except the values of runs at levels of recovery."""
+    """Return all values except those of runs at recovery levels."""
     return {(name, key): value for (name, key), value in of.items() if not key[2].is_level}
 
 
 def one_kind(of: Values) -> Values:
-    """Return the values that one line of a chart can connect: the values of runs at base epsilons,
-    or the values of runs at levels if there are no others.
+    """Return the values that one line of a chart can connect: those of runs at base epsilons, or,
+    if there are none, those of runs at recovery levels.
     """
     of_epsilons = at_epsilons(of)
     return of_epsilons if keys_of(of_epsilons) else of

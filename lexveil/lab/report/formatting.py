@@ -14,7 +14,8 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True, slots=True)
 class MeanSd:
-    """A mean and the standard deviation around it. The raw value in a table is the mean.
+    """A mean with its standard deviation and standard error. Tables store the mean as the raw
+    value.
 
     Attributes:
         sd: standard deviation; None if there is none.
@@ -31,7 +32,7 @@ class MeanSd:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A share or a score with its 95% interval. The raw value in a table is the share or score."""
+    """A share or score with its 95% interval. Tables store the share or score as the raw value."""
 
     share: float
     low: float
@@ -47,7 +48,9 @@ class Interval:
 
 
 def decimals(places: int) -> Callable[[float], str]:
-    """Return a formatter with a fixed number of decimals, for example 1,342.08."""
+    """Return a function that formats numbers with a fixed number of decimals, for example
+    1,342.08.
+    """
     return f"{{:,.{places}f}}".format
 
 
@@ -55,8 +58,8 @@ one, two, three = map(decimals, (1, 2, 3))
 
 
 def mean_sd(places: int) -> Callable[[MeanSd], str]:
-    """Return a formatter for 0.411 ± 0.020 with a fixed number of decimals; without a deviation it
-    shows the mean alone.
+    """Return a function that formats a mean and its deviation as 0.411 ± 0.020 with a fixed number
+    of decimals; without a deviation it shows the mean alone.
     """
     number = decimals(places)
     return lambda value: (
@@ -104,14 +107,16 @@ def epsilon(value: float) -> str:
 
 
 def noise(value: NoiseSetting) -> str:
-    """Format the base epsilon of a run, as 0.5; or the level of a run and the epsilon of the level,
-    as 20%, ε 8.11.
+    """Format the base epsilon of a run, as 0.5; or its recovery level and the epsilon calibrated
+    for the level, as 20%, ε 8.11.
     """
     return value.text
 
 
 def run_noise(value: NoiseSetting) -> str:
-    """Format the noise of a run for the run's name: ε 0.5; or 20%, ε 8.11 at a level."""
+    """Format the base epsilon or recovery level of a run for the run's name: ε 0.5; or 20%, ε 8.11
+    at a level.
+    """
     return value.title
 
 

@@ -1,4 +1,4 @@
-"""The HTML page of the report: one file that needs no other file."""
+"""Rendering of the report as one HTML page, which needs no other file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILTERS = ("count", "share", "run_noise", "three", "listed")
 
 
 def render(report: ReportData, sections: Sequence[PageSection]) -> str:
-    """Render the page with some sections, in their order.
+    """Render the HTML page of the report with some sections, in their order.
 
     Raises:
         jinja2.UndefinedError: if the template of a section uses a name that its view does not have.

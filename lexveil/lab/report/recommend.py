@@ -1,5 +1,5 @@
-"""Recommendation of runs within limits of utility and attack, for `lexveil recommend`. No stage of
-the graph uses this module.
+"""Recommendation of runs within limits of utility and attack success, for the command `lexveil
+recommend`. No stage of the pipeline uses this module.
 
 It reads the files of the stage `evaluate`. Utility and attack are macro F1; the attack is the
 adaptive attack. Each score has two errors: one from the trainings (standard deviation over
@@ -46,7 +46,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class MacroF1:
-    """One score of one run.
+    """Macro F1 of one run on a task or an attack, with the data to estimate its error.
 
     Attributes:
         each: score of every training, in [0, 1].
@@ -63,8 +63,8 @@ class MacroF1:
 
     @classmethod
     def of(cls, record: Record, dataset: str, measured: str, setting: str) -> MacroF1 | None:
-        """Read a score from the record of a run; return None if the score was left out or not
-        measured.
+        """Read a macro F1 from the evaluation record of a run; return None if the score was left
+        out or not measured.
         """
         entry = record["datasets"].get(dataset, {}).get(measured)
         if entry is None or entry["left_out"] is not None or setting not in entry["scores"]:
@@ -79,7 +79,7 @@ class MacroF1:
 
     @property
     def estimate(self) -> Estimate:
-        """The score with both errors."""
+        """The score as an estimate with its errors from trainings and from documents."""
         return Estimate.of(self.each).asked_of(self.n_test)
 
     @property
@@ -90,8 +90,8 @@ class MacroF1:
         return Paired(np.array(self.each), np.array(self.right) / len(self.each))
 
     def summary(self) -> dict[str, object]:
-        """Return JSON values: mean, standard deviation over shuffles (None for one training), and
-        half of the 95% interval.
+        """Return the score as JSON values: mean, standard deviation over shuffles (None for one
+        training), and half of the 95% interval.
         """
         once = Estimate.of(self.each)
         return {
@@ -103,7 +103,7 @@ class MacroF1:
 
 @dataclass(frozen=True, slots=True)
 class WeighedRun:
-    """The utility and the attack of a run on a data set, or of the clean texts of the data set."""
+    """Utility and attack scores of a run on a data set, or of the clean texts of the data set."""
 
     record: Record
     utility: MacroF1
@@ -121,18 +121,18 @@ class WeighedRun:
 
     @property
     def point(self) -> Point:
-        """The run as a point of the frontier, with both scores."""
+        """The run as a point of the Pareto frontier, with both scores."""
         utility = self.utility
         attack = self.attack
         return Point(self.name, utility.estimate, attack.estimate, utility.paired, attack.paired)
 
     def summary(self) -> dict[str, object]:
-        """Return both scores as JSON values."""
+        """Return utility and attack as JSON values."""
         return {"utility": self.utility.summary(), "attack": self.attack.summary()}
 
     def row(self, standing: str, recovered: float | None) -> dict[str, object]:
-        """Return the run as JSON values, with its standing and the share of words that an adversary
-        recovers.
+        """Return the run as JSON values, with its standing (on the frontier, dominated or
+        undecided) and the share of words that an adversary recovers.
         """
         keys = ("mechanism", "strategy", "epsilon", "level")
         settings = {key: self.record[key] for key in keys if key in self.record}
@@ -145,8 +145,8 @@ class WeighedRun:
         }
 
     def recovered(self, dataset: str, band: str) -> float | None:
-        """Return the upper end of the 95% interval of the share that the strongest adversary
-        recovers; None if the share was not measured.
+        """Return the upper end of the 95% interval of the share of words that the strongest
+        adversary recovers; None if the share was not measured.
         """
         file = paths.recovery(
             self.record["mechanism"], self.record["strategy"], parse_noise(self.record["run"])
@@ -157,9 +157,9 @@ class WeighedRun:
 
 
 def read_records() -> list[Record]:
-    """Read artifacts/evaluation, ordered by mechanism, strategy and ε; ``run`` of each record is ε
-    as params.yaml writes it. Skipped runs are left out. Runs of strategy S5 (sentences) are left
-    out, too, because their epsilon belongs to another distance.
+    """Read the evaluation files of all runs (artifacts/evaluation), ordered by mechanism, strategy
+    and ε; ``run`` of each record is ε as params.yaml writes it. Skipped runs are left out. Runs of
+    strategy S5 (sentences) are left out, too, because their epsilon belongs to another distance.
 
     Raises:
         MissingArtifactError: if there are no evaluation files.
@@ -187,9 +187,10 @@ class Limits:
     Attributes:
         min_utility: smallest acceptable macro F1 of the task.
         max_attack: largest acceptable macro F1 of the adaptive attacker.
-        max_recovery: largest share of replaced words of ``band`` that an adversary may recover; the
-            upper end of the 95% interval of the share must not exceed it.
-        band: band of words to which ``max_recovery`` refers.
+        max_recovery: largest share of replaced words of the frequency band ``band`` that an
+            adversary may recover; the upper end of the 95% interval of the share must not exceed
+            it.
+        band: frequency band of the words to which ``max_recovery`` refers.
     """
 
     min_utility: float | None = None
@@ -201,7 +202,7 @@ class Limits:
 def recommend(
     limits: Limits, *, dataset: str | None = None, setting: str = "private"
 ) -> dict[str, Any]:
-    """Return the runs that keep the limits, by data set.
+    """Recommend runs that keep limits of utility and attack success, by data set.
 
     Args:
         limits: the limits of the runs; utility or attack must have a limit.
@@ -246,7 +247,7 @@ def recommend(
 
 
 def _datasets(records: Sequence[Record], dataset: str | None) -> list[str]:
-    """Return the evaluated data sets, or the one that was requested.
+    """Return the names of the evaluated data sets, or only the one that was requested.
 
     Raises:
         RequestError: if the requested data set was not evaluated.
@@ -263,7 +264,7 @@ def _datasets(records: Sequence[Record], dataset: str | None) -> list[str]:
 
 
 def weighed_runs(records: Sequence[Record], dataset: str, setting: str) -> list[WeighedRun]:
-    """Return the runs that have both scores on a data set."""
+    """Return the runs that have both a utility and an attack score on a data set."""
     weighed = []
     for record in records:
         utility = MacroF1.of(record, dataset, "utility", setting)
@@ -274,7 +275,7 @@ def weighed_runs(records: Sequence[Record], dataset: str, setting: str) -> list[
 
 
 def _absent_scores(records: Sequence[Record], dataset: str, setting: str) -> str:
-    """Return the reason why the runs on a data set cannot be weighed."""
+    """Return the reason why the runs on a data set cannot be compared."""
     scores = {"utility": setting, "attack": ATTACKER}
     absent = [
         score
@@ -285,7 +286,7 @@ def _absent_scores(records: Sequence[Record], dataset: str, setting: str) -> str
 
 
 def of_dataset(dataset: str, candidates: Sequence[WeighedRun], limits: Limits) -> dict[str, object]:
-    """Return the recommendation for one data set.
+    """Return the recommended runs for one data set.
 
     Args:
         candidates: runs, at least one, and the clean baseline if it exists.
@@ -330,7 +331,7 @@ def of_dataset(dataset: str, candidates: Sequence[WeighedRun], limits: Limits) -
 
 
 def _verdict(private: Sequence[Point], limits: Limits) -> dict[str, object]:
-    """Return the recommendation among runs that are private enough.
+    """Return the recommendation among runs that are private enough to be considered.
 
     Returns:
         ``fitting``: names of the runs that are on the frontier and keep the limits, the best first;
@@ -352,7 +353,8 @@ def _verdict(private: Sequence[Point], limits: Limits) -> dict[str, object]:
 
 
 def too_readable(dataset: str, recovered: Mapping[str, float | None], limits: Limits) -> list[str]:
-    """Return the runs whose recovery is above the limit or was not measured.
+    """Return the names of the runs from which an adversary recovers more words than the limit
+    allows, or for which the recovery was not measured.
 
     Raises:
         RequestError: if recovery is limited and was measured for no run.
@@ -371,8 +373,8 @@ def too_readable(dataset: str, recovered: Mapping[str, float | None], limits: Li
 def within(
     private: Sequence[Point], min_utility: float | None, max_attack: float | None
 ) -> tuple[Recommendation, dict[str, list[str]]]:
-    """Return the best runs within limits, and for each of them the other runs that are
-    indistinguishable from it.
+    """Return the best runs within limits of utility and attack, and for each of them the other runs
+    that are statistically indistinguishable from it.
     """
     if not private:
         return Recommendation((), (), None, 0.0), {}
@@ -395,8 +397,8 @@ def within(
 
 
 def is_harder(point: Point, clean: Point) -> bool:
-    """Return whether the attack on a run is below the attack on clean texts by more than chance
-    explains.
+    """Return whether the attack on a run succeeds less than the attack on clean texts, by more than
+    chance explains.
     """
     # Give both points the same utility, so that only the attack can distinguish them.
     same = [replace(one, utility=clean.utility, paired_utility=None) for one in (point, clean)]
@@ -404,7 +406,7 @@ def is_harder(point: Point, clean: Point) -> bool:
 
 
 def commands(run: Mapping[str, Any], *, is_per_token: bool = False) -> list[str]:
-    """Return the commands that release a file with the settings of a run.
+    """Return the shell commands that release a file with the settings of a run.
 
     Args:
         is_per_token: whether every token of the run got the same epsilon, as at a level.
@@ -423,7 +425,7 @@ def commands(run: Mapping[str, Any], *, is_per_token: bool = False) -> list[str]
 
 
 def as_text(result: Mapping[str, Any]) -> list[str]:
-    """Return the lines to print for a result of ``recommend``."""
+    """Format a result of ``recommend`` as lines of text."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
@@ -443,8 +445,8 @@ def as_text(result: Mapping[str, Any]) -> list[str]:
 
 
 def _table(weighed: Mapping[str, Any]) -> list[str]:
-    """Return a text table of the runs that keep the limits, or of the nearest run, with their
-    scores, followed by the clean texts and the majority baseline.
+    """Format as text the table of the runs that keep the limits, or of the nearest run, with their
+    scores, followed by the clean texts and the majority-class baseline.
     """
     verdicts = {
         run: "surely" if run in weighed["sure"] else "by its mean" for run in weighed["fitting"]

@@ -1,4 +1,4 @@
-"""Records that other stages wrote about each run, in the form that the report reads."""
+"""Records that other pipeline stages wrote about each run, in the form that the report reads."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Key = GridRun
 
 @dataclass(frozen=True, slots=True)
 class ReportedRun:
-    """One output of the grid, or the clean baseline: the contents of metrics.json and
-    record.json.
+    """Metrics and privacy record of one run of the grid, or of the clean baseline: the contents of
+    metrics.json and record.json.
     """
 
     key: Key
@@ -37,7 +37,7 @@ class ReportedRun:
 
 @dataclass(frozen=True, slots=True)
 class RunRecovery:
-    """Words that adversaries recover from one run.
+    """Shares of words and texts that adversaries recover from one run.
 
     Attributes:
         record: mechanism, strategy, epsilon, language_model; ``all`` and ``datasets`` have entries
@@ -48,20 +48,20 @@ class RunRecovery:
 
     @property
     def key(self) -> Key:
-        """Mechanism, strategy and epsilon or level of the run."""
+        """Mechanism, strategy, and epsilon or recovery level of the run."""
         return str(self.record["mechanism"]), str(self.record["strategy"]), noise_in(self.record)
 
     @property
     def bands(self) -> list[str]:
-        """Bands of words in the record: all words, the frequency bands, and the words of a list if
-        there is one.
+        """Word groups in the record: all words, the frequency bands, and the words of a user's list
+        if there is one.
         """
         return list(self.record["all"])
 
     @property
     def linkage(self) -> list[tuple[str, int, Mapping[str, float]]]:
-        """Data set, number of candidates, and the share of source texts that each adversary
-        finds.
+        """Tuples of data set, number of candidates, and the share of source texts that each
+        adversary finds.
         """
         return [
             (dataset, int(size), shares)
@@ -70,14 +70,14 @@ class RunRecovery:
         ]
 
     def n_words(self, band: str, dataset: str | None = None) -> int:
-        """Return the number of replaced words in a band."""
+        """Return the number of replaced words in a frequency band."""
         return int(self._entry(band, dataset).get("n", 0))
 
     def share(
         self, band: str, which: str = "recovered", dataset: str | None = None
     ) -> Interval | None:
-        """Return a share of the replaced words with its interval; None if there are no words or the
-        share was not measured.
+        """Return the share of replaced words that an adversary recovers, with its interval; None if
+        there are no words or the share was not measured.
 
         Args:
             band: a band of the record, or content: all bands except the band of the function words,
@@ -131,7 +131,8 @@ def _has_levels(keys: Iterable[Key]) -> bool:
 
 
 def require_same_words(measured: Sequence[Mapping[str, Any]]) -> None:
-    """Check that all plausible deniability statistics of a segmentation are about the same words.
+    """Check that all plausible deniability statistics of a segmentation were measured on the same
+    words.
 
     Raises:
         CheckFailedError: if the words differ, so that the statistics cannot be compared.

@@ -1,4 +1,4 @@
-"""Metrics of each run in one row, few enough for a table on a screen. `dvc metrics show` prints and
+"""Table of metrics with one row per run, small enough for a screen. `dvc metrics show` prints and
 compares the rows.
 """
 

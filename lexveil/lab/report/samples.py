@@ -1,4 +1,4 @@
-"""Sample texts of the documents, with the output of every run of the grid.
+"""Sample texts of the documents, with the rewritten form that every run of the grid produced.
 
 Sample texts are source texts. The embedded documents are public, and the report shows some of them.
 The report shows other source texts only if ``report.samples`` of params.yaml is a number.
@@ -40,11 +40,11 @@ NUMBERS = {label: number for number, label in enumerate(Action.labels())}
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SampleText:
-    """A source text and its rewritten versions.
+    """A source text and its rewritten forms.
 
     Attributes:
         is_embedded: whether the text is one of the embedded documents, which are public.
-        runs: changes of the text by run (mechanism, strategy and epsilon).
+        runs: the changes that each run made to the text, by run (mechanism, strategy and epsilon).
     """
 
     dataset: str
@@ -54,8 +54,8 @@ class SampleText:
 
 
 class Logged(NamedTuple):
-    """One text of a run, a row of sql/report/sample_tokens.sql: the output, and the action and the
-    output row of each token.
+    """One text of a run, as a row of sql/report/sample_tokens.sql: the output, and for each token
+    its action (such as perturbed or kept) and the row of its output word.
     """
 
     number: int
@@ -123,7 +123,7 @@ def load_samples(params: Params, keys: Sequence[Key], machine: MachineParams) ->
 def _changes(
     key: Key, texts: Sequence[str], encoded: Encoded, lexicon: Lexicon, log: Sequence[Logged]
 ) -> list[TextChanges]:
-    """Return the changes that a run made to some texts; ``encoded`` has the tokens of the texts,
+    """Compute the changes that a run made to some texts; ``encoded`` has the tokens of the texts,
     segmented as in the run.
     """
     actions = np.array(

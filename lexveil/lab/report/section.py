@@ -1,4 +1,6 @@
-"""Definition of a section of the report: its view, its template, its headings and its CSV files."""
+"""Definition of a report section: its view function, its template, its headings and its CSV
+files.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +13,18 @@ from lexveil.lab.report.table import CsvFile
 
 
 def nothing(_: ReportData) -> Mapping[str, Any]:
-    """Return no files: the default for a section without CSV files."""
+    """Return an empty mapping of files: the default for a section without CSV files."""
     return {}
 
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """One section of the page.
+    """One section of the report page.
 
     Attributes:
         template: the file with the HTML of the section; it can use the macros ``render_table`` and
             ``render_chart``, the names of ``view``, and ``params``.
-        title: entry in the navigation.
+        title: name of the section in the navigation.
         heading: heading above the section.
         view: returns tables, charts and plain values, by the names that the template uses.
         files: returns the CSV files beside the page, by file name.

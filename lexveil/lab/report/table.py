@@ -23,7 +23,7 @@ CsvFile = tuple[Sequence[str], Iterable[Sequence[Any]]]  # header and rows
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table.
+    """Description of one column of a table.
 
     Attributes:
         key: key of the values in the rows, and name of the column in CSV.
@@ -45,7 +45,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell: the text that the page shows, and the raw value that sorting compares."""
+    """One table cell: the text that the page shows, and the raw value that sorting compares."""
 
     text: str
     raw: str
@@ -54,7 +54,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """One table; the first column names the row. Columns without any value are left out.
+    """One table of the report; its first column names the row. Columns without any value are left
+    out.
 
     Attributes:
         name: word for ids and file names, unique on the page.
@@ -71,7 +72,7 @@ class Table:
 
     @cached_property
     def columns(self) -> list[Column]:
-        """Columns that have a value in some row; all columns if the table has no rows."""
+        """The columns that have a value in some row; all columns if the table has no rows."""
         return [
             one
             for one in self.every
@@ -80,8 +81,8 @@ class Table:
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """Group headings with the number of columns that each spans; empty if no column has a
-        group.
+        """The headings over groups of columns, with the number of columns that each spans; empty if
+        no column has a group.
         """
         groups = [
             (name, len(list(members)))
@@ -91,15 +92,15 @@ class Table:
 
     @property
     def cells(self) -> list[list[Cell]]:
-        """Cells of all rows, formatted for the page."""
+        """The cells of all rows, formatted for the page."""
         return [
             [_cell(column, row.get(column.key)) for column in self.columns] for row in self.rows
         ]
 
     @property
     def csv(self) -> str:
-        """Raw values as CSV with one header line. A mean and its deviation are two columns; a
-        missing value is an empty field.
+        """The raw values as CSV text with one header line. A mean and its deviation are two
+        columns; a missing value is an empty field.
         """
         fields: dict[str, list[Any]] = {}
         for column in self.columns:
@@ -111,7 +112,7 @@ class Table:
 
     @property
     def csv_uri(self) -> str:
-        """CSV as a data URI, so that the page is one file."""
+        """The table as CSV in a data URI, so that the page is one file."""
         return "data:text/csv;charset=utf-8," + quote(self.csv)
 
 
@@ -129,7 +130,7 @@ RUN = (
 
 
 def of_run(key: GridRun) -> dict[str, object]:
-    """Return the values of the columns ``RUN`` for a run."""
+    """Return the values that identify a run, by the columns ``RUN`` of a table."""
     return dict(zip(("mechanism", "strategy", "epsilon"), key, strict=True))
 
 
@@ -139,7 +140,7 @@ def epsilon_columns(
     group: str = "Base ε",
     prefix: str = "epsilon",
 ) -> list[Column]:
-    """Return a column for each base epsilon and for each level of recovery, with keys by
+    """Return a table column for each base epsilon and for each recovery level, with keys by
     ``epsilon_key``.
     """
     return [
@@ -154,12 +155,12 @@ def epsilon_columns(
 
 
 def epsilon_key(noise: NoiseSetting, prefix: str = "epsilon") -> str:
-    """Return the row key of a value at a base epsilon, or at a level."""
+    """Return the column key of a value at a base epsilon, or at a recovery level."""
     return f"{'level' if noise.is_level else prefix}_{noise.number:g}"
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Write CSV with line feeds; None becomes an empty field."""
+    """Format rows as CSV text with line feeds; None becomes an empty field."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)

@@ -1,3 +1,3 @@
-"""Measured recovery in the runs of a grid: the words that adversaries name, and the source texts
-that they find.
+"""Measured recovery of source texts from the runs of the experiment grid: the source words that
+adversaries guess, and the source texts that they find.
 """

@@ -1,4 +1,5 @@
-"""Measured recovery of replaced words, by frequency band, on texts with known source words.
+"""Shares of replaced words that adversaries recover, by frequency band, on texts whose source words
+are known.
 
 The result is a function of source texts. It is only for people who may see the source texts, and is
 never published with an output.
@@ -24,10 +25,11 @@ LISTED = "listed"  # band of the words on the user's list, besides the frequency
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Replaced:
-    """Replaced words, as numbers of the vocabulary, (n,) each. They are source text.
+    """The source words at replaced positions, and the guesses of each adversary, as word ids of the
+    vocabulary, (n,) each. They are source text.
 
     Attributes:
-        source: the true words.
+        source: the ids of the true words.
         answers: guesses by the name of the adversary: ``unchanged`` guesses the output word, the
             others are the adversaries in GUESSES; None for an adversary that was not run.
     """
@@ -37,7 +39,7 @@ class Replaced:
 
     @classmethod
     def joined(cls, parts: Sequence[Replaced]) -> Replaced:
-        """Concatenate the replaced words of several data sets."""
+        """Concatenate the replaced words and guesses of several data sets."""
         answers: dict[str, Ids | None] = {}
         for name in parts[0].answers:
             each = [answer for part in parts if (answer := part.answers[name]) is not None]
@@ -45,11 +47,11 @@ class Replaced:
         return cls(np.concatenate([part.source for part in parts]), answers)
 
     def shares(self, bands: Bytes, listed: Flags | None) -> dict[str, dict[str, object]]:
-        """Return the shares of right answers, with their 95% intervals, over all words and by band,
-        as JSON values.
+        """Return the share of correct guesses of each adversary, with 95% intervals, over all words
+        and by frequency band, as JSON values.
 
         Args:
-            bands: (W,) the band of each word of the vocabulary, as a number in ``BANDS``.
+            bands: (W,) the frequency band of each word of the vocabulary, as a number in ``BANDS``.
             listed: (W,) whether the user lists the word as sensitive; None if there is no list.
         """
         rows = {ALL: np.ones(len(self.source), dtype=np.bool_)}
@@ -73,7 +75,7 @@ class Replaced:
 
 
 def _share(right: Flags) -> dict[str, float | None]:
-    """Return the share of right answers with its interval, as JSON values; the share is None if
+    """Return the share of correct guesses with its interval, as JSON values; the share is None if
     there are no words.
     """
     of_right = Share.of(int(np.count_nonzero(right)), len(right))

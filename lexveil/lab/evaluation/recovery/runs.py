@@ -1,5 +1,5 @@
-"""Measured recovery of one run of the grid: the share of words of its documents that an adversary
-recovers.
+"""Measured recovery of one run of the experiment grid: the share of replaced words in its documents
+that an adversary recovers.
 
 The documents are those on which similarity is measured. Their clean texts are cut into tokens
 again, so that at each position both the source word and the output word are known; only replaced
@@ -59,11 +59,11 @@ LOGGED = ["doc_id", "field", "position", "epsilon", "action", "word_id"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Aligned:
-    """Texts of one data set, token by token. They are source text.
+    """Source and rewritten texts of one data set, aligned token by token. They contain source text.
 
     Attributes:
         tokens: the texts as an adversary sees them.
-        source: (n,) number of the source word; -1 where no word was replaced.
+        source: (n,) id of the source word of each token; -1 at a token that was not replaced.
         doc_ids: ids of the documents.
     """
 
@@ -72,8 +72,8 @@ class Aligned:
     doc_ids: pa.Array
 
     def replaced(self, guesses: Callable[[SeenTokens, Flags], dict[str, Ids | None]]) -> Replaced:
-        """Return the replaced words with the guesses of adversaries. ``guesses`` is called with the
-        tokens, and (n,) whether each token was replaced.
+        """Collect the replaced words with the guesses of adversaries. ``guesses`` is called with
+        the tokens, and with flags (n,) of whether each token was replaced.
         """
         is_replaced = self.source >= 0
         answers = {"unchanged": self.tokens.outputs[is_replaced], **dict.fromkeys(GUESSES)}
@@ -83,7 +83,7 @@ class Aligned:
 def align(
     dataset: str, clean: pa.Table, log_file: Path, model: Model, strategy: str, words: PublicWords
 ) -> Aligned:
-    """Align texts and their token log, position by position.
+    """Align clean texts with the token log of their rewriting, position by position.
 
     Args:
         clean: clean documents, in the order of the log.
@@ -131,8 +131,8 @@ def align(
 
 
 def listed_words(file: str | None, tokens: list[str]) -> Flags | None:
-    """Return whether each token is a word of the user's list FILE@HASH, or a collocation with such
-    a word. Return None without a list.
+    """Return flags of whether each token is a word of the user's list FILE@HASH, or a collocation
+    with such a word. Return None without a list.
 
     Raises:
         ParameterError: if the file is missing, has another hash, is not text in UTF-8, or holds no
@@ -149,7 +149,7 @@ def listed_words(file: str | None, tokens: list[str]) -> Flags | None:
 def datasets(
     clean: pa.Table, log_file: Path, model: Model, strategy: str, words: PublicWords
 ) -> Iterator[tuple[str, Aligned]]:
-    """Yield the measured texts of every data set, with its name."""
+    """Yield name and aligned texts of every data set."""
     params = model.params
     for dataset in sorted(clean.column("dataset").unique().to_pylist()):
         own = clean.filter(pc.equal(clean.column("dataset"), dataset))
@@ -166,7 +166,8 @@ def datasets(
 def measure_recovery(
     mechanism: str, strategy: str, noise: NoiseSetting, params: Params
 ) -> dict[str, Any]:
-    """Return the measured recovery of one run, by data set and band.
+    """Measure the share of replaced words and source texts that adversaries recover from one run of
+    the grid, by data set and frequency band.
 
     Raises:
         MissingArtifactError: if the run, the clean baseline or the language model does not exist
@@ -224,7 +225,9 @@ def measure_recovery(
 
 
 def unigram_adversary(aligned: dict[str, Aligned], words: PublicWords) -> Adversary | None:
-    """Build the unigram adversary for the budgets of some texts; None if no token was perturbed."""
+    """Build the adversary that guesses each word from its own replacement, for the budgets of some
+    texts; return None if no token was perturbed.
+    """
     spent = np.concatenate(
         [np.empty(0), *(texts.tokens.epsilon[texts.source >= 0] for texts in aligned.values())]
     )
@@ -233,7 +236,7 @@ def unigram_adversary(aligned: dict[str, Aligned], words: PublicWords) -> Advers
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LinkagePool:
-    """Candidates for the sources of some outputs. They are source text.
+    """Candidate source texts for some rewritten texts. They contain source text.
 
     Attributes:
         candidates: P texts of a data set, among them the measured texts.
@@ -257,7 +260,7 @@ def pools(
     words: PublicWords,
     policy: Policy,
 ) -> Iterator[tuple[str, Aligned, LinkagePool]]:
-    """Yield the linkage candidates of every data set: its texts, up to the largest number of
+    """Yield the candidate source texts of every data set: its texts, up to the largest number of
     candidates.
     """
     for dataset, texts in aligned.items():
@@ -284,8 +287,8 @@ def pools(
 def measure_linkage(
     texts: Aligned, pool: LinkagePool, adversary: Adversary
 ) -> dict[str, dict[str, float]]:
-    """Return the share of outputs for which an adversary finds the source, by the number of
-    candidates and the adversary.
+    """Return the share of rewritten texts whose source an adversary finds among the candidates, by
+    the number of candidates and the adversary.
     """
     is_replaced = texts.source >= 0
     before = texts.tokens.before
@@ -317,8 +320,8 @@ def decode(
     language_model: NgramModel | None,
     neural: PieceModel | None = None,
 ) -> dict[str, Replaced]:
-    """Return the adversaries' guesses by data set. Without a language model, only the adversary who
-    guesses each word from its own replacement is run.
+    """Run the adversaries and return their guesses of the replaced words by data set. Without a
+    language model, only the adversary who guesses each word from its own replacement is run.
     """
     if unigram is None:
         none = np.empty(0, dtype=np.int64)

@@ -1,10 +1,11 @@
-"""Measured linkage and measured naming of words, for one run with sentences of a bank (S5).
+"""Measured recovery of source texts and words from one run with strategy S5, which replaces texts
+by sentences of a sentence bank.
 
-The documents are those on which similarity is measured. The adversary knows the exact channel. The
-adversary ranks texts of similar length as sources of each output, and guesses words by their
-frequency in the other measured texts (lexveil.readers.sentence_levels). The shares are functions of
-source texts, which are evaluation data; they are for people who may see these texts. The file holds
-no word.
+The documents are those on which similarity is measured. The adversary knows the exact probability
+of each output given a source text. The adversary ranks texts of similar length as sources of each
+output, and guesses words by their frequency in the other measured texts
+(lexveil.readers.sentence_levels). The shares are functions of source texts, which are evaluation
+data; they are for people who may see these texts. The file holds no word.
 """
 
 from __future__ import annotations
@@ -46,13 +47,14 @@ LOGGED = ["dataset", "doc_id", "field", "position", "word_id"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SentenceTexts:
-    """Texts of one data set, with the outputs of some of them. This class holds source text.
+    """Source texts of one data set, with the bank sentences that replace some of them. This class
+    holds source text.
 
     Attributes:
         candidates: P texts, among them the sources.
         sources: (m,) position of each output's source among the candidates.
         outputs: the m outputs.
-        rows: (m, n) the sentences of each output, as rows of the bank.
+        rows: (m, n) the sentences of each output, as row numbers of the sentence bank.
     """
 
     candidates: list[str]
@@ -62,7 +64,7 @@ class SentenceTexts:
 
 
 def datasets(clean: pa.Table, run: Path, params: Params) -> Iterator[tuple[str, SentenceTexts]]:
-    """Yield the texts of every data set, with its name."""
+    """Yield name and texts of every data set."""
     log = pq.read_table(run / "tokens.parquet", columns=LOGGED)
     private = pq.read_table(run / "documents.parquet", columns=["dataset", "doc_id", *FIELDS])
     for dataset in sorted(clean.column("dataset").unique().to_pylist()):
@@ -94,8 +96,9 @@ def datasets(clean: pa.Table, run: Path, params: Params) -> Iterator[tuple[str, 
 
 
 def linkage_of_texts(texts: SentenceTexts, scores: Floats) -> dict[str, dict[str, float]]:
-    """Return the share of outputs whose source the adversary ranks first, by the number of
-    candidates. The output discloses no shape of a text, so all candidates are alike by structure.
+    """Return the share of outputs whose source text the adversary ranks first, by the number of
+    candidates. An output discloses nothing about a text's form, so all candidates have the same
+    structure.
 
     Args:
         scores: (m, P) log-likelihood of each output, given each candidate as its source.
@@ -125,8 +128,8 @@ def linkage_of_texts(texts: SentenceTexts, scores: Floats) -> dict[str, dict[str
 def measured(
     texts: SentenceTexts, bank: SentenceBank, model: Model, epsilon: float
 ) -> dict[str, Any]:
-    """Return the shares that an adversary recovers from the texts of one data set: linkage, and
-    words named.
+    """Measure which source texts and words an adversary recovers from the outputs of one data
+    set.
     """
     beta = model.params.mechanisms.tem.beta
     mechanism = SentenceDraws(bank.vectors, bank.space.radius, beta)
@@ -153,7 +156,8 @@ def measured(
 def measure_sentences(
     mechanism: str, strategy: str, level: NoiseSetting, params: Params
 ) -> dict[str, Any]:
-    """Return the shares that an adversary recovers from one run, by data set.
+    """Measure the shares of source texts and words that an adversary recovers from one run with
+    strategy S5, by data set.
 
     Raises:
         MissingArtifactError: if the run or the clean baseline does not exist yet.

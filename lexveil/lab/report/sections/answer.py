@@ -1,5 +1,5 @@
-"""Section "answer": which run to take for which purpose, the trade-off of all runs, and texts to
-read.
+"""Report section "answer": which run to choose for which purpose, the trade-off between utility and
+recovery of all runs, and sample texts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Kept = Mapping[Key, tuple[Interval, MeanSd]]  # share of named words and utility
 
 @dataclass(frozen=True, slots=True)
 class TaskScores:
-    """Macro F1 of one task, or of one attack.
+    """Macro F1 scores of one task, or of one attack, for all runs.
 
     Attributes:
         clean: score on clean texts.
@@ -48,22 +48,23 @@ class TaskScores:
     runs: Mapping[Key, float]
 
     def kept(self, key: Key) -> float:
-        """Return the share of the gain of clean texts over the majority that a run keeps; never
-        below 0.
+        """Return the share of utility that a run keeps: its gain over the majority-class baseline,
+        divided by the gain of clean texts; never below 0.
         """
         return max(0.0, (self.runs[key] - self.majority) / (self.clean - self.majority))
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer for one data set: utility and recovery of the runs, and which run to take.
+    """Summary for one data set: utility and recovery of the runs, and which run to choose.
 
     Attributes:
         utility: scores of the task.
         attack: scores of an attacker who learns from rewritten texts; None if no text has an
             attribute.
         kept: the share of content words that an adversary names and the utility, by run.
-        chosen: the best run at each of ``LEVELS``; None if no run stays within the level.
+        chosen: the best run at each recovery level of ``LEVELS``; None if no run stays within the
+            level.
         found: the number of candidates, and the share of source texts that the most successful
             adversary finds among them, by run.
         taken: the run with the smallest share of named words, among the runs that keep ``ENOUGH``
@@ -82,8 +83,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class LabellessAnswer:
-    """Answer for a data set without labels: the similarity of the rewritten texts to their sources,
-    instead of the utility of a task.
+    """Summary for a data set without labels, which uses the similarity of the rewritten texts to
+    their sources instead of the utility of a task.
 
     Attributes:
         attack, found: as in ``Answer``.
@@ -101,24 +102,25 @@ class LabellessAnswer:
 
 
 def best(kept: Kept, level: float) -> Key | None:
-    """Return the run with the highest utility, among the runs in which the adversary names at most
-    ``level``; a tie goes to the smaller share. Return None if there is no such run.
+    """Return the run with the highest utility among the runs in which the adversary names at most
+    the share ``level`` of the words; a tie goes to the smaller share. Return None if there is no
+    such run.
     """
     within = [key for key, (named, _) in kept.items() if named.share <= level]
     return max(within, key=lambda key: (kept[key][1].mean, -kept[key][0].share), default=None)
 
 
 def taken(kept: Kept, utility: TaskScores) -> Key | None:
-    """Return the run with the smallest share of named words, among the runs that keep enough
-    utility; a tie goes to the higher utility. Return None if there is no such run.
+    """Return the run with the smallest share of words named by the adversary, among the runs that
+    keep enough utility; a tie goes to the higher utility. Return None if there is no such run.
     """
     enough = [key for key in kept if utility.kept(key) >= ENOUGH]
     return min(enough, key=lambda key: (kept[key][0].share, -utility.runs[key]), default=None)
 
 
 def scores(values: Values, score: Score) -> TaskScores | None:
-    """Return a score of clean texts, of the majority, and of the runs; None if clean texts or the
-    majority have no value, or clean texts are not above the majority.
+    """Collect a score for clean texts, the majority-class baseline, and the runs; None if clean
+    texts or the majority have no value, or clean texts are not above the majority.
     """
     known = of_score(values, score)
     clean = known.get(CLEAN)
@@ -130,8 +132,8 @@ def scores(values: Values, score: Score) -> TaskScores | None:
 
 
 def found(runs: Sequence[RunRecovery], dataset: str) -> dict[Key, tuple[int, float]]:
-    """Return for each run the largest number of candidates, and the share of sources that an
-    adversary finds among them.
+    """Return for each run the largest number of candidate texts, and the share of source texts that
+    an adversary finds among them.
     """
     largest: dict[Key, tuple[int, float]] = {}
     for run in runs:
@@ -142,8 +144,8 @@ def found(runs: Sequence[RunRecovery], dataset: str) -> dict[Key, tuple[int, flo
 
 
 def chart(number: int, dataset: str, kept: Kept, clean: float, majority: float) -> Chart:
-    """Draw utility over the share of named words, a line for each mechanism and strategy, with the
-    clean texts and the majority baseline.
+    """Make a chart of utility over the share of words that an adversary names, with a line for each
+    mechanism and strategy, the clean texts, and the majority-class baseline.
     """
     title = f"{dataset}: what the task keeps, and what a reader names"
     # the error bars of all runs would overlap
@@ -160,8 +162,8 @@ def chart(number: int, dataset: str, kept: Kept, clean: float, majority: float) 
 
 
 def labelless(report: ReportData, dataset: str, every: Values) -> LabellessAnswer | None:
-    """Return the answer for a data set without labels; None if no value is known by which to
-    choose.
+    """Summarize a data set without labels; return None if no value is known by which to choose a
+    run.
     """
     cosines = of_score(every, COSINE)
     named = {run.key: run.share(CONTENT, dataset=dataset) for run in report.recovery}
@@ -182,7 +184,7 @@ def labelless(report: ReportData, dataset: str, every: Values) -> LabellessAnswe
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """Return the values that the section shows."""
+    """Return the template variables of the section "answer": summaries, charts and texts."""
     answers = list[Answer]()
     unlearnt = list[str]()
     without = list[LabellessAnswer]()

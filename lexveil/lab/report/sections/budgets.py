@@ -1,5 +1,5 @@
-"""Section "budgets": the data sets, their coverage by the vocabularies, their budgets, and the
-plans of the strategies.
+"""Report section "budgets": the data sets, their coverage by the vocabularies, their privacy
+budgets, and the budget plans of the strategies.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CLASSES = tuple(
 
 
 def require_one_budget(plans: Sequence[Record]) -> None:
-    """Check that all strategies have the same budget for the same texts.
+    """Check that all strategies have the same privacy budget for the same texts.
 
     Raises:
         CheckFailedError: if the budgets of two strategies differ.
@@ -50,8 +50,8 @@ def require_one_budget(plans: Sequence[Record]) -> None:
 
 
 def by_epsilon(plans: Sequence[Record], names: Sequence[str], value: str) -> list[Row]:
-    """Return a row for each combination of the columns ``names``: the first plan of the
-    combination, and one column with ``value`` for every epsilon.
+    """Pivot budget plans to one row for each combination of the columns ``names``: the first plan
+    of the combination, and one column with ``value`` for every epsilon.
     """
     rows: dict[tuple[str, ...], dict[str, object]] = {}
     for plan in plans:
@@ -61,8 +61,8 @@ def by_epsilon(plans: Sequence[Record], names: Sequence[str], value: str) -> lis
 
 
 def budget_tables(plans: Sequence[Record], *, is_per_token: bool) -> dict[str, Table]:
-    """Return tables of the document budget at each base epsilon, of the mean epsilon of a token,
-    and of the mean spending of a text. If every token has the epsilon of the grid, return only the
+    """Return three tables: the document budget at each base epsilon, the mean epsilon of a token,
+    and the mean spending of a text. If every token has the epsilon of the grid, return only the
     table of the spending.
     """
     epsilons = sorted({plan["epsilon"] for plan in plans})
@@ -93,7 +93,7 @@ def budget_tables(plans: Sequence[Record], *, is_per_token: bool) -> dict[str, T
 
 
 def datasets_table(plans: Sequence[Record], clean: EvaluatedRun) -> Table:
-    """Return the size of each data set, and the classes of its labels and attributes."""
+    """Return a table of the size of each data set, and the classes of its labels and attributes."""
     rows: dict[str, dict[str, object]] = {}
     for plan in plans:
         row = rows.setdefault(plan["dataset"], dict(plan))
@@ -118,7 +118,7 @@ def datasets_table(plans: Sequence[Record], clean: EvaluatedRun) -> Table:
 
 
 def coverage_table(coverage: Mapping[str, Mapping[str, Record]]) -> Table:
-    """Return the coverage of each data set by each vocabulary."""
+    """Return a table of the share of each data set's words that each vocabulary covers."""
     rows = [
         {"dataset": dataset, "segmentation": segmentation, **by_segmentation[segmentation]}
         for dataset, by_segmentation in sorted(coverage.items())
@@ -137,8 +137,8 @@ def coverage_table(coverage: Mapping[str, Mapping[str, Record]]) -> Table:
 
 
 def bounded(runs: Sequence[ReportedRun], metric: str) -> list[str]:
-    """Return the mechanisms that state a guarantee in ``metric``, if it is proven for every run of
-    the mechanism.
+    """Return the names of the mechanisms that state a guarantee in ``metric``, if the guarantee is
+    proven for every run of the mechanism.
     """
     unproven = {run.key[0] for run in runs if run.record.get("no_proof")}
     mechanisms = dict.fromkeys(run.key[0] for run in runs if not run.is_baseline)
@@ -150,11 +150,11 @@ def bounded(runs: Sequence[ReportedRun], metric: str) -> list[str]:
 
 
 def bound_table(plans: Sequence[Record], nearest: Mapping[str, float], epsilon_is: str) -> Table:
-    """Return the factor by which an output may become more likely if one token is exchanged for its
-    nearest neighbour.
+    """Return a table of the factor by which an output may become more likely if one token is
+    exchanged for its nearest neighbour.
 
     Args:
-        epsilon_is: the epsilon of the grid in words.
+        epsilon_is: description in words of the grid's epsilon.
         nearest: median distance between a token and its nearest neighbour, by segmentation.
     """
     epsilons = sorted({plan["epsilon"] for plan in plans})
@@ -186,8 +186,8 @@ def bound_table(plans: Sequence[Record], nearest: Mapping[str, float], epsilon_i
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """Return the values that the template of the section uses; without budgets if all runs are at
-    levels of recovery.
+    """Return the template variables of the section "budgets", without budgets if all runs are at
+    recovery levels.
     """
     plans = report.plans
     mechanisms = bounded(report.runs, epsilon_units.EUCLIDEAN)

@@ -1,4 +1,6 @@
-"""Section "corpus": the corpus in numbers, its n-grams and collocations, and its segmentations."""
+"""Report section "corpus": the corpus in numbers, its n-grams and collocations, and its
+segmentations into tokens.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,7 @@ def segmentation_table(report: ReportData) -> Table:
 
 
 def pmi_chart(histogram: Sequence[Record]) -> Chart:
-    """Draw the number of collocations by PMI, with the empty bins."""
+    """Make a histogram chart of the number of collocations by PMI, with the empty bins."""
     series = []
     for ngrams in NGRAMS:
         counts = {
@@ -125,7 +127,7 @@ def pmi_chart(histogram: Sequence[Record]) -> Chart:
 
 
 def rank_chart(ranks: Sequence[Record]) -> Chart:
-    """Draw the frequency of words by rank, on two logarithmic axes."""
+    """Make a chart of word frequency by rank, on two logarithmic axes."""
     return Chart(
         name="ranks",
         title="Word frequencies",
@@ -137,7 +139,7 @@ def rank_chart(ranks: Sequence[Record]) -> Chart:
 
 
 def top_tables(rows: Sequence[Record]) -> dict[str, Table]:
-    """Return the lists of collocations by caption; ``rows`` are the rows of
+    """Return tables of the top collocations by caption; ``rows`` are the rows of
     sql/report/collocations.sql.
     """
     columns = [
@@ -158,7 +160,7 @@ def top_tables(rows: Sequence[Record]) -> dict[str, Table]:
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """Return the values that the template of the section uses."""
+    """Return the template variables of the section "corpus": tables, charts and plain values."""
     top = report.collocations["collocations"]
     return {
         "has_corpus": report.corpus["n_documents"] > 0,

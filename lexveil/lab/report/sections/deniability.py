@@ -1,5 +1,5 @@
-"""Section "deniability": N_w and S_w of every mechanism over epsilon, as in Figure 4 of
-1-Diffractor.
+"""Report section "deniability": the plausible deniability statistics N_w and S_w of every mechanism
+over epsilon, as in Figure 4 of 1-Diffractor.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def heading(measured: Record, strategies: Sequence[str]) -> str:
 
 
 def chart(measured: Sequence[Record], statistic: str, n_draws: int) -> Chart:
-    """Draw a statistic over epsilon in one segmentation, one line per mechanism, with the quartiles
-    and the expected value.
+    """Make a chart of a deniability statistic over epsilon in one segmentation, one line per
+    mechanism, with the quartiles and the expected value.
     """
     expected, _, caption = STATISTICS[statistic]
     segmentation = measured[0]["segmentation"]
@@ -65,8 +65,8 @@ def chart(measured: Sequence[Record], statistic: str, n_draws: int) -> Chart:
 
 
 def table(measured: Sequence[Record], n_draws: int) -> Table:
-    """Return N_w and S_w per mechanism, segmentation and epsilon: mean and quartiles over the
-    words, and the expected value.
+    """Return a table of the statistics N_w and S_w per mechanism, segmentation and epsilon: mean
+    and quartiles over the words, and the expected value.
     """
     columns = [Column("mechanism", "Mechanism"), Column("segmentation", "Segmentation")]
     columns.append(Column("epsilon", "ε", formatting.epsilon))
@@ -98,7 +98,7 @@ def table(measured: Sequence[Record], n_draws: int) -> Table:
 
 
 def refusals(measured: Sequence[Record]) -> dict[str, str]:
-    """Return the message with which a mechanism refused epsilons, once per mechanism and
+    """Return the message with which a mechanism rejected epsilons, once per mechanism and
     segmentation.
     """
     said = {}
@@ -113,7 +113,9 @@ def refusals(measured: Sequence[Record]) -> dict[str, str]:
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """Return the values that the template of the section uses."""
+    """Return the template variables of the section "deniability": tables, charts and plain
+    values.
+    """
     grid = report.params.grid
     n_draws = report.params.deniability.draws
     by_segmentation: dict[str, list[Record]] = {}

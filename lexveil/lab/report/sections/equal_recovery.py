@@ -1,4 +1,6 @@
-"""Section "equal recovery": mechanisms compared by utility, attack and cosine at equal recovery."""
+"""Report section "equal recovery": utility, attack success and cosine of mechanisms, compared at
+settings where an adversary recovers the same share of words.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ ENDS = {"clean texts": CLEAN, "majority": MAJORITY}
 
 
 def ordered(compared: Sequence[AtLevel]) -> list[AtLevel]:
-    """Sort by level, then by falling utility; entries without a utility come last."""
+    """Sort the scores by recovery level, then by falling utility; entries without a utility come
+    last.
+    """
 
     def rank(one: AtLevel) -> tuple[float, float]:
         return one.level, -one.scores[UTILITY.name].share if UTILITY.name in one.scores else 1.0
@@ -39,8 +43,8 @@ def ordered(compared: Sequence[AtLevel]) -> list[AtLevel]:
 
 
 def table(name: str, of: Values, compared: Sequence[AtLevel], words: str) -> Table:
-    """Return the scores of each mechanism and strategy at each level, followed by the scores of
-    clean texts and of the majority baseline.
+    """Return a table of the scores of each mechanism and strategy at each recovery level, followed
+    by the scores of clean texts and of the majority-class baseline.
 
     Args:
         words: the words to which the levels refer, for the headings.
@@ -75,8 +79,8 @@ def table(name: str, of: Values, compared: Sequence[AtLevel], words: str) -> Tab
 def charts(
     prefix: str, dataset: str, of: Values, compared: Sequence[AtLevel], x_label: str
 ) -> list[Chart]:
-    """Draw a chart for each measure, or for each measure and strategy if one chart has no room for
-    all lines.
+    """Make a chart of each score over the recovery level, or one for each score and strategy if one
+    chart has no room for all lines.
     """
     strategies: Sequence[str | None] = [None]
     if len({(one.mechanism, one.strategy) for one in compared}) > STYLES:
@@ -107,7 +111,9 @@ def charts(
 def _chart(
     name: str, what: str, score: Score, compared: Sequence[AtLevel], of: Values, x_label: str
 ) -> Chart:
-    """Draw one line per mechanism and strategy over the levels, with 95% intervals."""
+    """Make a chart of a score over the recovery level, with one line per mechanism and strategy and
+    95% intervals.
+    """
     known: dict[GridRun, AtLevel] = {
         (one.mechanism, one.strategy, RecoveryTarget(one.level)): one for one in compared
     }
@@ -144,8 +150,8 @@ def _chart(
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """Return the values that the template uses: runs made at levels, and interpolations between the
-    runs at base epsilons.
+    """Return the template variables of the section "equal recovery": scores of runs at recovery
+    levels, and interpolations between the runs at base epsilons.
     """
     made_at = []
     between = []

@@ -1,5 +1,5 @@
-"""Section "evaluation": each data set at a glance, and every score next to clean texts and the
-majority baseline.
+"""Report section "evaluation": a summary of each data set, and every score next to clean texts and
+the majority-class baseline.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ AVERAGED = (
 def glance_table(
     values_of: Mapping[str, Values], grid: Sequence[Key], recovery: Sequence[RunRecovery]
 ) -> Table:
-    """Return the most important scores of each data set: the scores of clean texts, of the majority
-    baseline, and of the best runs.
+    """Return a summary table of the most important scores of each data set: the scores of clean
+    texts, of the majority-class baseline, and of the best runs.
 
     A data set has no row if neither a utility nor an attack is known.
     """
@@ -101,7 +101,8 @@ def glance_table(
 
 
 def unlearnt(values_of: Mapping[str, Values]) -> list[str]:
-    """Return the tasks and attacks in which clean texts do not score clearly above the majority.
+    """Return descriptions of the tasks and attacks in which a classifier on clean texts does not
+    score clearly above the majority-class baseline.
 
     Returns:
         One text per task or attack, with both numbers.
@@ -122,7 +123,7 @@ def unlearnt(values_of: Mapping[str, Values]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """A table of scores, with a caption and a note on how to read it."""
+    """A table of evaluation scores, with a caption and a note on how to read it."""
 
     caption: str
     table: Table
@@ -132,7 +133,8 @@ class ScoreTable:
 def dataset_tables(
     number: int, dataset: str, clean: EvaluatedRun, of: Values, runs: Sequence[Key]
 ) -> list[ScoreTable]:
-    """Return one table for each table of the papers that has a measured score.
+    """Return the score tables of one data set: one table for each table of the papers that has a
+    measured score.
 
     Args:
         number: number of the data set from 1, for ids.
@@ -155,7 +157,9 @@ def dataset_tables(
 def average_tables(
     clean: EvaluatedRun, values_of: Mapping[str, Values], runs: Sequence[Key]
 ) -> list[ScoreTable]:
-    """Return tables of means over the data sets, for scores that are comparable between them."""
+    """Return tables of mean scores over the data sets, for scores that are comparable between data
+    sets.
+    """
     tables = []
     own = {name: {**of, **losses(of)} for name, of in values_of.items()}
     for form in AVERAGED:
@@ -168,7 +172,7 @@ def average_tables(
 
 
 def caption(form: PaperTable, clean: EvaluatedRun) -> str:
-    """Return the caption of a table, with the model that computed its scores."""
+    """Return the caption of a score table, with the name of the model that computed its scores."""
     metric = BY_NAME[form.scores[-1].metric]
     return (
         f"{form.caption} ({(metric.back_end or 'classifier').replace('_', ' ')}: "
@@ -186,7 +190,7 @@ def score_table(name: str, form: PaperTable, of: Values, runs: Sequence[Key]) ->
     epsilon. The table has no rows if no score is known.
 
     Args:
-        form: the table of the papers whose scores the rows show.
+        form: description of the paper's table that this table follows.
     """
     epsilons = sorted({key[2] for key in runs})
     rows = []
@@ -219,7 +223,8 @@ def score_table(name: str, form: PaperTable, of: Values, runs: Sequence[Key]) ->
 
 
 def charts(number: int, dataset: str, every: Values, mechanism: str) -> list[Chart]:
-    """Draw the charts of one data set and mechanism: scores over epsilon, and utility over attack.
+    """Make the charts of one data set and mechanism: scores over epsilon, and utility over attack
+    success.
 
     Args:
         number: number of the data set from 1, for ids.
@@ -265,7 +270,9 @@ def charts(number: int, dataset: str, every: Values, mechanism: str) -> list[Cha
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """Return the values that the template of the section uses."""
+    """Return the template variables of the section "evaluation": tables, charts and plain
+    values.
+    """
     clean = report.clean
     mechanisms = report.params.grid.mechanisms
     entries = {

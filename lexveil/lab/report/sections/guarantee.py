@@ -1,5 +1,5 @@
-"""Section "guarantee": the guarantee of a release with the settings of a run, and the protected
-tokens.
+"""Report section "guarantee": the privacy guarantee that a release with the settings of a run has,
+and which tokens it protects.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ CLASS_IN_WORDS = {
 
 
 class Measured(NamedTuple):
-    """Number of measured runs, and two ranges per 100 rare words: the words that an adversary
-    names, and the words that stay unchanged.
+    """Summary of measured recovery: the number of runs, and two ranges per 100 rare words: the
+    words that an adversary names, and the words that stay unchanged.
     """
 
     n_runs: int
@@ -36,8 +36,8 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """The guarantee of some runs, which are experiments, and the guarantee of a release with the
-    same settings.
+    """Privacy statement about some runs, which are experiments, and the guarantee of a release with
+    the same settings.
 
     Attributes:
         runs: description of the runs in words.
@@ -56,7 +56,8 @@ class Promise:
 
 
 def promises(runs: Sequence[ReportedRun], recovery: Sequence[RunRecovery]) -> list[Promise]:
-    """Group runs with equal guarantees, and return one promise per group, the baseline last.
+    """Group runs with equal guarantees, and return one privacy statement per group, the clean
+    baseline last.
 
     Args:
         recovery: measured recovery of the runs.
@@ -76,8 +77,8 @@ def promises(runs: Sequence[ReportedRun], recovery: Sequence[RunRecovery]) -> li
 
 
 def _release(run: ReportedRun) -> Guarantee | None:
-    """Return the guarantee of a release with the settings of this run, from the record of the
-    run.
+    """Return the privacy guarantee that a release with the settings of this run would have, from
+    the record of the run; None for the clean baseline.
     """
     stated = run.record["guarantee"].get("in_release")
     return None if stated is None else Guarantee.model_validate(stated)
@@ -119,7 +120,7 @@ def _kinds(runs: Sequence[ReportedRun]) -> tuple[list[str], list[str]]:
 
 
 def measured_of(runs: Sequence[ReportedRun], recovery: Sequence[RunRecovery]) -> Measured | None:
-    """Summarize the measured recovery of some runs; None if nothing was measured."""
+    """Summarize the measured recovery of some runs; return None if nothing was measured."""
     keys = {run.key for run in runs}
     both = [
         (run.share("rare"), run.share("rare", "unchanged")) for run in recovery if run.key in keys
@@ -138,8 +139,8 @@ def _range(shares: Sequence[float]) -> str:
 
 
 def exposure_table(runs: Sequence[ReportedRun]) -> Table:
-    """Return counts of protected and unprotected tokens by class. Epsilons of a strategy with equal
-    counts share a row; usually all epsilons do.
+    """Return a table of the counts of protected and unprotected tokens by class. Epsilons of a
+    strategy with equal counts share a row; usually all epsilons do.
     """
     grouped: dict[tuple[str, str, str], list[ReportedRun]] = {}
     for run in runs:
@@ -179,7 +180,7 @@ def exposure_table(runs: Sequence[ReportedRun]) -> Table:
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """Return the values that the template of the section uses."""
+    """Return the template variables of the section "guarantee": tables and privacy statements."""
     return {
         "promises": promises(report.runs, report.recovery),
         "exposure": exposure_table(report.runs),

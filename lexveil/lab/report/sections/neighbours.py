@@ -1,5 +1,5 @@
-"""Section "neighbours": some tokens of every embedding with their nearest neighbours, as in Table 7
-of CLMLDP.
+"""Report section "neighbours": some tokens of every embedding with their nearest neighbours, as in
+Table 7 of CLMLDP.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ NEIGHBOURS = 5
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """One token, its number of words, its frequency, and its nearest tokens with their
-    distances.
+    """One token with its number of words, its frequency, and its nearest neighbours in the
+    embedding with their distances.
     """
 
     token: str
@@ -41,8 +41,8 @@ def choose(
     ranks: Sequence[int],
     limit: int = 200_000,
 ) -> list[int]:
-    """Choose tokens to show: the tokens at ``ranks`` among the tokens of ``n_words`` words, counted
-    from the most frequent.
+    """Choose tokens to show: those at certain frequency ranks among the tokens of ``n_words``
+    words.
 
     Tokens with a stop word, or with a part that has no letter, are skipped. If there are too few
     tokens for a rank, the last token is taken.
@@ -90,7 +90,7 @@ def neighbourhoods(segmentation: str) -> list[Neighbourhood]:
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """Return the values that the template of the section uses."""
+    """Return the template variables of the section "neighbours"."""
     return {
         "ranks": formatting.listed([f"{rank}th" for rank in RANKS]),
         "neighbours": {

@@ -1,4 +1,4 @@
-"""Section "reproduce": results of the checks, parameters, and versions of libraries."""
+"""Report section "reproduce": results of the data checks, parameters, and versions of libraries."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ LIBRARIES = (
 
 
 def checks_table(checks: Mapping[str, Record]) -> Table:
-    """Return a table with one row per suite; the plans of a strategy share a row.
+    """Return a table of the data checks with one row per expectation suite; the plans of a strategy
+    share a row.
 
     Args:
         checks: records by file name.
@@ -88,7 +89,7 @@ def checks_table(checks: Mapping[str, Record]) -> Table:
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """Return the values that the template of the section uses."""
+    """Return the template variables of the section "reproduce": tables and plain values."""
     settings = report.params.model_dump()
     return {
         "checks": checks_table(report.checks),

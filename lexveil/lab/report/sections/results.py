@@ -1,5 +1,5 @@
-"""Section "results": unchanged tokens, similarity of replacements, spent budget and recovery per
-run.
+"""Report section "results": unchanged tokens, similarity of replacements, spent privacy budget, and
+recovery by adversaries, per run.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def results_table(report: ReportData) -> Table:
 
 
 def readers_table(runs: Sequence[RunRecovery]) -> Table:
-    """Return the share of all replaced words that each adversary recovers, per run."""
+    """Return a table of the share of all replaced words that each adversary recovers, per run."""
     ran = {
         name: head
         for name, head in READERS.items()
@@ -89,8 +89,8 @@ def readers_table(runs: Sequence[RunRecovery]) -> Table:
 
 
 def linkage_table(runs: Sequence[RunRecovery]) -> Table:
-    """Return how often each adversary finds the source of an output among other texts of the data
-    set.
+    """Return a table of how often each adversary finds the source of a rewritten text among other
+    texts of the data set.
     """
     columns = [
         Column("dataset", "Data set"),
@@ -108,7 +108,9 @@ def linkage_table(runs: Sequence[RunRecovery]) -> Table:
 
 
 def bands_table(runs: Sequence[RunRecovery]) -> Table:
-    """Return the share of each band that the adversary recovers with and without the output."""
+    """Return a table of the share of words in each frequency band that the adversary recovers with
+    and without the output.
+    """
     bands = [band for band in runs[0].bands if band != ALL] if runs else []
     heads = {"recovered": "recovered", "without_output": "without the output"}
     columns = [
@@ -127,13 +129,13 @@ def bands_table(runs: Sequence[RunRecovery]) -> Table:
 
 
 def words_of(band: str) -> str:
-    """Return the name of a band in words."""
+    """Return the display name of a frequency band."""
     return {ALL: "all words", LISTED: "listed words"}.get(band, f"{band} words")
 
 
 def charts(report: ReportData, mechanism: str) -> list[Chart]:
-    """Draw three measures over epsilon: the share of unchanged tokens, the mean cosine, and the
-    recovery of each band.
+    """Make charts of three measures over epsilon: the share of unchanged tokens, the mean cosine,
+    and the recovery of each frequency band.
     """
     unchanged, cosine = (
         {run.key: run.metrics[name] for run in report.runs if run.metrics[name] is not None}
@@ -169,8 +171,8 @@ def charts(report: ReportData, mechanism: str) -> list[Chart]:
 
 
 def _shares(report: ReportData, key: Key) -> dict[str, float | None]:
-    """Return the recovery of a run for all words and by band, under the names of runs.csv; empty
-    for the baseline.
+    """Return the recovery of a run for all words and by frequency band, under the column names of
+    runs.csv; empty for the clean baseline.
     """
     bands = {"recovered": ALL} | {f"recovered_{band}": band for band in BANDS}
     shares = {
@@ -183,7 +185,9 @@ def _shares(report: ReportData, key: Key) -> dict[str, float | None]:
 
 
 def runs_csv(report: ReportData) -> CsvFile:
-    """Return all runs except the baseline, which has no epsilon to plot."""
+    """Return the metrics of all runs as CSV, except the clean baseline, which has no epsilon to
+    plot.
+    """
     header = [
         *key_columns(report.keys),
         *METRICS,
@@ -205,7 +209,7 @@ def runs_csv(report: ReportData) -> CsvFile:
 
 
 def recovery_csv(report: ReportData) -> CsvFile:
-    """Return every share of every run, data set and band."""
+    """Return every recovered share as CSV, by run, data set and frequency band."""
     rows = [
         [
             *key_cells(run.key, report.keys),
@@ -227,7 +231,7 @@ def recovery_csv(report: ReportData) -> CsvFile:
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """Return the values that the template of the section uses."""
+    """Return the template variables of the section "results": tables, charts and plain values."""
     models = {run.record["language_model"] for run in report.recovery}
     return {
         "results": results_table(report),

@@ -1,4 +1,6 @@
-"""Section "samples": a few texts, with the output of each mechanism, strategy and epsilon."""
+"""Report section "samples": a few texts, with the rewritten form for each mechanism, strategy and
+epsilon.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,9 @@ TOKENS_SHOWN = 80  # largest number of tokens of a text that are shown
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ShownText:
-    """Shown output of one run for a text: its parts, the number of tokens of each action (such as
-    perturbed or kept) in the whole text, and the number of tokens that are not shown.
+    """The rewritten form of a text in one run, as the page shows it: its parts, the number of
+    tokens of each action (such as perturbed or kept) in the whole text, and the number of tokens
+    that are not shown.
     """
 
     noise: NoiseSetting
@@ -28,7 +31,7 @@ class ShownText:
 
     @classmethod
     def of(cls, noise: NoiseSetting, changes: TextChanges) -> ShownText:
-        """Cut a text to the length that the page shows."""
+        """Cut a rewritten text to the length that the page shows."""
         parts = [
             (part, changes.source_of(part.token) if part.token >= 0 else "")
             for part in changes.output_parts(TOKENS_SHOWN)
@@ -38,7 +41,9 @@ class ShownText:
 
 
 def by_mechanism(sample: SampleText, keys: Sequence[Key]) -> dict[str, dict[str, list[ShownText]]]:
-    """Return the shown outputs of a text, by mechanism and strategy, in the order of the page."""
+    """Return the rewritten forms of a text that the page shows, by mechanism and strategy, in the
+    order of the page.
+    """
     grouped: dict[str, dict[str, list[ShownText]]] = {}
     for key in keys:
         mechanism, strategy, noise = key
@@ -49,7 +54,7 @@ def by_mechanism(sample: SampleText, keys: Sequence[Key]) -> dict[str, dict[str,
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """Return the values that the template of the section uses."""
+    """Return the template variables of the section "samples"."""
     samples = [
         {
             "dataset": sample.dataset,

@@ -1,5 +1,5 @@
-"""Section "sentences": runs of strategy S5, which writes sentences of the project's bank instead of
-texts, next to clean texts and the majority baseline.
+"""Report section "sentences": runs of strategy S5, which replaces each text by sentences of a
+sentence bank, next to clean texts and the majority-class baseline.
 """
 
 from __future__ import annotations
@@ -35,13 +35,17 @@ COLUMNS = (
 
 
 def scores_of(values: Values, key: Key) -> dict[str, float]:
-    """Return the scores of a run, of clean texts or of the majority, by column."""
+    """Return the scores of a run, of clean texts or of the majority-class baseline, by column of
+    the table.
+    """
     known = {name: values.get((score.name, key)) for name, score in SCORES.items()}
     return {name: value.mean for name, value in known.items() if value is not None}
 
 
 def rows(report: ReportData) -> list[dict[str, Any]]:
-    """Return one row for each data set and run; the runs are in the order of params.yaml."""
+    """Return the rows of the section's table, one for each data set and run; the runs are in the
+    order of params.yaml.
+    """
     table_rows = []
     for dataset, values in report.sentence_values.items():
         for key, record in report.sentence_recovery.items():
@@ -63,7 +67,7 @@ def rows(report: ReportData) -> list[dict[str, Any]]:
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """Return the values that the template of the section uses."""
+    """Return the template variables of the section "sentences"."""
     grid = report.params.grid
     ends = [
         {"which": which, "dataset": dataset} | scores_of(values, key)
