@@ -67,7 +67,7 @@ def ensure_data(say: Callable[[str], None]) -> None:
 
 
 def _take_from_cache(repo: Any, out: Any, say: Callable[[str], None]) -> bool:
-    """Restore data/ from DVC's cache; return whether the cache had all of data/."""
+    """Restore data/ from DVC's cache; return whether the cache had all files of data/."""
     from dvc.exceptions import CheckoutError
 
     try:

@@ -190,7 +190,9 @@ class StoppableRunner(Runner):
     has_ended = False
 
     def handle_sigterm(self, *_: Any) -> None:
-        """End the current run, wait for its end, pause the schedules, and stop."""
+        """Shut down gracefully: end the current flow run, wait for its end, pause the schedules,
+        and stop.
+        """
         if not self.stopping:
             self.execute_in_background(self.astop)
 

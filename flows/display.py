@@ -32,7 +32,7 @@ class Plain(RunObserver):
         self.n_cached = 0
 
     def say(self, text: str) -> None:
-        """Print a line."""
+        """Print a line of text about the run."""
         # One write per line: stages end in several threads, and print() writes the line feed
         # separately.
         sys.stdout.write(f"{text}\n")
@@ -56,7 +56,7 @@ class Plain(RunObserver):
         self.say(f"{result.stage} ... {_outcome(result)}")
 
     def close(self) -> None:
-        """Print the number of stages that were up to date, once."""
+        """Print once, at the end of the run, the number of stages that were up to date."""
         if self.n_cached:
             self.say(f"{self.n_cached} stage{'s are' if self.n_cached > 1 else ' is'} up to date")
             self.n_cached = 0
@@ -107,7 +107,7 @@ class Live(Plain):
         self.progress.start()
 
     def say(self, text: str, style: str = "dim") -> None:
-        """Print a line."""
+        """Print a line of text about the run, above the live view."""
         self.progress.console.print(text, style=style, markup=False)
 
     def begin(self, total: int) -> None:
@@ -115,7 +115,7 @@ class Live(Plain):
         self.n_stages = total
 
     def start(self, stage: str) -> None:
-        """Show that a stage began."""
+        """Show a stage as running."""
         self.running[stage] = self.progress.add_task(stage, line="")
 
     def output(self, stage: str, line: str) -> None:

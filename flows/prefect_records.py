@@ -28,8 +28,8 @@ HAND_OVER_SECONDS = 30
 
 
 def note_run(say: Callable[[str], None]) -> UUID:
-    """Write the id of the current flow run to a file and return it. If the file names an earlier
-    run that was killed, that run is ended in Prefect.
+    """Write the id of the current flow run to a file and return the id. If the file names an
+    earlier run that was killed, that run is ended in Prefect first.
     """
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None
@@ -72,7 +72,8 @@ def show_table(key: str, table: list[dict[str, object]], description: str) -> No
 
 
 def hand_over(flow_run: UUID | None, n_tasks: int) -> None:
-    """Wait until log lines and the states of ``n_tasks`` task runs are in the server's database.
+    """Wait until the Prefect server has stored the log lines and the states of ``n_tasks`` task
+    runs.
 
     Prefect sends them in the background. If the server is already gone, Prefect tries for a minute
     after the end of the run. The server writes states in batches, and loses unwritten states when

@@ -48,7 +48,7 @@ class ServerLostError(LexveilError):
 
 def running_api() -> str | None:
     """Return the address of the Prefect API that shows runs: PREFECT_API_URL, or the API of
-    `lexveil ui`; None if there is none.
+    `lexveil ui`; None if neither is available.
 
     Raises:
         RequestError: if PREFECT_API_URL is set and no server answers there.

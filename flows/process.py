@@ -75,7 +75,7 @@ class Command:
 
 
 def interrupt(commands: Sequence[Command], grace: float = 10.0) -> None:
-    """Interrupt commands as Ctrl-C would, so that they clean up; kill the remaining commands after
+    """Interrupt commands as Ctrl-C would, so that they clean up; kill commands that still run after
     ``grace`` seconds.
     """
     deadline = time.monotonic() + grace

@@ -80,8 +80,8 @@ class NotedCache(StageCache):  # type: ignore[misc]
 
 
 def command(stage: str) -> list[str]:
-    """Return the command that brings one stage up to date, and delete the outcome of an earlier
-    command.
+    """Return the command line that brings one stage up to date, and delete the recorded outcome of
+    an earlier command.
     """
     LOGS.mkdir(parents=True, exist_ok=True)
     _outcome_file(stage).unlink(missing_ok=True)

@@ -92,7 +92,7 @@ class Build:
         return ("run", f"after {', '.join(changed)}") if changed else ("cached", "")
 
     def end(self, result: StageResult) -> None:
-        """Record the result of a stage that ended or does not run."""
+        """Record the result of a stage that has ended, or that does not run."""
         self.results[result.stage] = result
         self.watcher.end(result)
 

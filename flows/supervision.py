@@ -26,7 +26,9 @@ def deadline() -> float:
 
 
 def timed_out() -> TimeoutError:
-    """Return the error of a run that exceeded its time limit; Prefect calls its state TimedOut."""
+    """Return the exception for a run that exceeded its time limit; Prefect shows such a run as
+    TimedOut.
+    """
     minutes = load_configuration().operation.timeout_minutes
     return TimeoutError(
         f"stopped after {minutes} minutes (lexveil.toml: operation.timeout_minutes)"

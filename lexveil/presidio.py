@@ -1,5 +1,5 @@
-"""Lexveil as an operator of presidio-anonymizer: the spans that Presidio found are rewritten word
-by word, with noise that is charged to the ledger.
+"""Operator for presidio-anonymizer: Lexveil rewrites the spans that Presidio found, word by word,
+with noise whose epsilon is charged to the ledger of privacy budgets.
 
     from presidio_anonymizer import AnonymizerEngine, OperatorConfig
 
@@ -143,11 +143,11 @@ class LexveilOperator(Operator):  # type: ignore[misc]
         self.request(dict(params or {}))
 
     def operator_name(self) -> str:
-        """Return the name of the operator in an ``OperatorConfig``."""
+        """Return the name of the operator for an ``OperatorConfig``."""
         return "lexveil"
 
     def operator_type(self) -> OperatorType:
-        """Return the type of the operator, which is anonymizing."""
+        """Return the type of the operator, which is always Anonymize."""
         return OperatorType.Anonymize
 
 

@@ -166,7 +166,7 @@ class _RayJob:
         self.staging: Path
 
     def check(self, checked: Checked) -> None:
-        """Check that Ray can write the output as a release must be written.
+        """Check that Ray can write the output in the way that a private release requires.
 
         Raises:
             RequestError: if the output cannot be written in this way.
@@ -196,7 +196,7 @@ class _RayJob:
                 shutil.rmtree(path, ignore_errors=True)
 
     def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
-        """Yield the epsilon and the tokens that each subject spends, summed by Ray."""
+        """Yield the epsilon and the number of tokens that each subject spends, summed by Ray."""
         chosen = self.dataset.select_columns(self.columns)
         counted = chosen.map_batches(
             _count, batch_size=None, batch_format="pyarrow", fn_args=(_sent(rewriter),)
@@ -239,9 +239,7 @@ class _RayJob:
         require_all(n_rows, totals)
 
     def _take(self, file: str, folder: Path) -> None:
-        """Move the files that an attempt wrote and reported to the driver to their place in the
-        output.
-        """
+        """Move the files that a successful task attempt reported to their place in the output."""
         expect_file(self.attempts / file, "the driver")
         (self.attempts / file).rename(folder / file)
 

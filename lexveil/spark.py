@@ -199,7 +199,7 @@ class _SparkJob:
         self.staging: Any
 
     def check(self, checked: Checked) -> None:
-        """Check that Spark can write the output as a release must be written.
+        """Check that Spark can write the output in the way that a private release requires.
 
         Raises:
             RequestError: if the output cannot be written in this way.
@@ -251,8 +251,8 @@ class _SparkJob:
                 self.files.delete(status.getPath(), True)  # noqa: FBT003 - Java
 
     def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
-        """Yield the epsilon and the tokens that each subject spends, summed by Spark; each batch of
-        subjects arrives as one row of bytes.
+        """Yield the epsilon and the number of tokens that each subject spends, summed by Spark;
+        each batch of subjects arrives as one row of bytes.
         """
         chosen = self.frame.select(*map(_quoted, self.columns))
         counted = (

@@ -136,7 +136,7 @@ def planned_run(
     params: Params,
     limits: Mapping[str, Mapping[str, float]],
 ) -> PlannedEpsilon | SkippedLevel:
-    """Return the epsilon of a run, or the reason why the run is skipped.
+    """Return the epsilon of a run of the grid, or the reason why the run is skipped.
 
     Args:
         limits: the limits that stage bound_levels computed, by strategy.

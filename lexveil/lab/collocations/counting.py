@@ -1,9 +1,9 @@
-"""Counts of words, bigrams and trigrams.
+"""Counting of words, bigrams and trigrams in the tokenized corpus.
 
 DuckDB counts the corpus shard by shard: an n-gram is one integer, and the counts of a shard are
-written to a file. Finished shards survive an interruption of the stage. At the end the files are
-added up, one range of keys after another, so that memory does not grow with the corpus. The borders
-of shards and ranges change no byte of the result.
+written to a file. Finished shards survive an interruption of the stage. At the end the counts of
+all files are added up, one range of keys after another, so that memory does not grow with the
+corpus. The borders of shards and ranges change no byte of the result.
 """
 
 from __future__ import annotations

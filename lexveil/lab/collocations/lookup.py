@@ -40,8 +40,8 @@ def look_up(
     min_count: int | None = None,
     limit: int | None = None,
 ) -> dict[str, object]:
-    """Answer one request of `lexveil collocations`; exactly one of ``text``, ``top`` and ``word``
-    is given.
+    """Look up the collocations of a text, the best collocations, or the collocations of a word, for
+    the command `lexveil collocations`; exactly one of ``text``, ``top`` and ``word`` is given.
 
     Args:
         text: a text, to show its collocations and how they cut it; ``-`` is standard input.
@@ -55,7 +55,8 @@ def look_up(
     Returns:
         ``measures``, the columns that the collocations have, and ``collocations``: for each its
             words, joined by a space, its length in words, whether only the base has it, and its
-            measures. For a text also ``sentences``, see ``cut``; else ``by``.
+            measures. For a text also ``sentences``, as ``cut`` returns them; for a list also
+            ``by``, the order of the list.
 
     Raises:
         RequestError: if the options contradict each other or name an unknown measure, or there are

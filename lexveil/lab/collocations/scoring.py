@@ -36,8 +36,8 @@ def build(
 
     N-grams are scored one row group after the other, in their order, so that memory does not grow
     with their number. The collocations of the base model that the corpus lacks get tables of their
-    own, ``base_bigrams`` and ``base_trigrams``. A collocation that both have is scored by the
-    corpus.
+    own, ``base_bigrams`` and ``base_trigrams``. A collocation that both the corpus and the base
+    model have gets its score from the corpus.
 
     Args:
         base: words, count and pmi_bits of the base model's collocations, ordered; by name of the

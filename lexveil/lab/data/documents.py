@@ -121,8 +121,8 @@ def write_documents(
     pairs: str = "both",
     files: Mapping[str, Path] = MappingProxyType({}),
 ) -> dict[str, DocumentSetReport]:
-    """Write each of ``sources`` as one document set in ``folder``, and return a report by set.
-    Memory grows with the number of ids only.
+    """Convert each of ``sources`` to one document set in ``folder``, and return a report by set.
+    Memory use grows with the number of ids only.
 
     Rows keep their order. An empty text is a document. A missing text (null) is an error, because
     its label would be lost silently. Without a column ``doc_id``, ids are made from row numbers;

@@ -113,7 +113,7 @@ def table_of(held: Any, name: str, way_out: str) -> KeyedTable:
 
 
 def read_keyed_vectors(file: Path) -> KeyedTable:
-    """Read a file that gensim's ``KeyedVectors.save`` wrote.
+    """Read the words and vectors of a file that gensim's ``KeyedVectors.save`` wrote.
 
     gensim stores arrays of more than a few megabytes beside the file, in FILE.vectors.npy.
 

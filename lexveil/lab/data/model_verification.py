@@ -384,7 +384,8 @@ def write_archive(folder: Path, card: ModelCard, out: Path) -> None:
 
 
 def unpack(file: Path, folder: Path) -> None:
-    """Unpack an archive into an empty folder, after checking every name, kind and size.
+    """Unpack a model archive into an empty folder, after checking name, kind and size of every file
+    in it.
 
     Raises:
         UnsoundModelError: if the file is not an archive of a model. The contents of the files are

@@ -90,9 +90,9 @@ class TextSample:
             yield some
 
     def pieces(self, lexicon: Lexicon) -> CutTexts:
-        """Return ``CANDIDATES`` pieces of about ``PIECE`` words each, cut from the texts: first the
-        first piece of every text, then the second pieces, and so on. Return fewer pieces if the
-        texts are too short.
+        """Cut the texts of the sample into ``CANDIDATES`` pieces of about ``PIECE`` words each:
+        first the first piece of every text, then the second pieces, and so on. Return fewer pieces
+        if the texts are too short.
         """
         texts = [text for _, text in heapq.nsmallest(CANDIDATES, self.kept.items())]
         encoded = encode(texts, lexicon)

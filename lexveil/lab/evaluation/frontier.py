@@ -192,7 +192,7 @@ class Recommendation:
     """The runs that keep the limits of utility and attack, and the recommended one.
 
     Attributes:
-        fitting: the runs whose means keep the limits, the best first.
+        fitting: the runs whose mean scores keep the limits, the best first.
         sure: the runs of ``fitting`` that also keep the limits with their margins of error, in the
             same order.
         nearest: if no run keeps the limits, the run that misses them by least; it is not

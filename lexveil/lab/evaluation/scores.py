@@ -60,15 +60,15 @@ def majority(learnt: Sequence[str], truth: Sequence[str]) -> ClassificationScore
 
 
 def spread(scores: Sequence[ClassificationScores]) -> dict[str, dict[str, object]]:
-    """Return mean, sample standard deviation (None for a single value) and values of each score, as
-    JSON values.
+    """Summarize each score over repeated trainings as JSON values: mean, sample standard deviation
+    (None for a single value), and all values.
     """
     return {name: mean_sd([getattr(one, name) for one in scores]) for name in NAMES}
 
 
 def mean_sd(values: Sequence[float]) -> dict[str, object]:
-    """Return mean, sample standard deviation (None for a single value) and values of one score, as
-    JSON values.
+    """Summarize the values of one score as JSON values: mean, sample standard deviation (None for a
+    single value), and all values.
     """
     each = [round(value, DECIMALS) for value in values]
     return {

@@ -1,5 +1,5 @@
-"""OpenLineage events of a run, for catalogues such as Marquez or DataHub; disabled unless
-lexveil.toml enables them.
+"""OpenLineage events about a run of the pipeline, for catalogues such as Marquez or DataHub;
+disabled unless lexveil.toml enables them.
 
 There is one job for the flow and one for each stage that runs; run ids are Prefect's. Datasets are
 the outputs of stages and the parts of data/, by their paths in the project, with DVC's hash as
@@ -173,8 +173,8 @@ def _transport(target: str) -> Transport:
 
 
 def _hashes(entries: Mapping[str, LockEntry]) -> dict[str, str]:
-    """Return DVC's hashes of all paths that stages of dvc.lock name. If a path has different hashes
-    as an input and as an output, the hash of the output counts.
+    """Return DVC's hash of each path that is an input or output of a stage in dvc.lock. If a path
+    has different hashes as an input and as an output, the hash of the output counts.
     """
     deps = [dep for entry in entries.values() for dep in entry.get("deps", ())]
     outs = [out for entry in entries.values() for out in entry.get("outs", ())]

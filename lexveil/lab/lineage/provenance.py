@@ -130,7 +130,9 @@ def keep(stage: str, origin: Origin, task_run: str | None) -> None:
 
 
 def settle() -> None:
-    """Update .provenance.json from dvc.lock. Call this function when no DVC process is writing."""
+    """Update .provenance.json to match the present dvc.lock. Call this function when no DVC process
+    is writing.
+    """
     entries = own_entries()
     before = read_object(PROVENANCE)
     stages: dict[str, RunRecord] = {}

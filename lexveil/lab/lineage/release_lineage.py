@@ -102,8 +102,8 @@ class Search:
 
 
 def locks(repo: Repo, revision: str | None = None) -> Iterator[tuple[str | None, dict[str, str]]]:
-    """Yield path and md5 of all outputs in dvc.lock, for the work tree and for every commit that
-    changed dvc.lock.
+    """Yield the path and md5 of all pipeline outputs that dvc.lock names, for the work tree and for
+    every commit that changed dvc.lock.
 
     Args:
         revision: read this revision only; None reads the work tree and all commits.
@@ -144,7 +144,8 @@ def _outs(text: str) -> dict[str, str]:
 def released(
     file: Path, record_file: Path, revision: str | None = None, trust: bool = True
 ) -> Lineage:
-    """Return the lineage of a file that `lexveil privatize` wrote.
+    """Return the lineage of a file that `lexveil privatize` wrote: the artifacts with which it was
+    made, and the stages that made them.
 
     Args:
         file: the file, inside or outside the project.

@@ -1,4 +1,4 @@
-"""Formatting of lineage as text, and as JSON."""
+"""Formatting of the lineage of a file as text and as JSON."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Types of the results of lineage, verification and garbage collection, with the fields of their
-JSON.
+"""Typed dictionaries for the results of lineage, verification and garbage collection, with the
+fields of their JSON.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import Literal, NotRequired, TypedDict
 
 
 class LockedPath(TypedDict):
-    """A file or folder with its hash, as dvc.lock records it; paths outside the project have no
+    """A file or folder with its md5, as dvc.lock records it; paths outside the project have no
     md5.
     """
 
@@ -24,7 +24,7 @@ class LockEntry(TypedDict, total=False):
 
 
 class Environment(TypedDict):
-    """Python, platform and libraries of a run."""
+    """Python version, platform and libraries of a run."""
 
     python: str
     platform: str
@@ -54,7 +54,7 @@ class RunRecord(TypedDict):
 
 
 class Provenance(TypedDict):
-    """The content of .provenance.json."""
+    """Content of the file .provenance.json."""
 
     schema: int
     stages: dict[str, RunRecord]
@@ -62,7 +62,7 @@ class Provenance(TypedDict):
 
 
 class StageInput(TypedDict):
-    """An input of a stage.
+    """An input of a pipeline stage, with its hash and the stages that made it.
 
     Attributes:
         md5: hash of the input; for a folder, the hash of DVC's list of its files, which ends in
@@ -79,7 +79,9 @@ class StageInput(TypedDict):
 
 
 class StageOutput(TypedDict):
-    """An output of a stage; ``unchanged`` is true if the present file equals the recorded one."""
+    """An output of a pipeline stage; ``unchanged`` is true if the present file equals the recorded
+    one.
+    """
 
     path: str
     md5: str | None
@@ -119,8 +121,8 @@ class MadeWith(TypedDict):
 
 
 class ReleaseRecord(TypedDict):
-    """Fields of a privacy record that lineage reads; lexveil.core.accounting.record defines the
-    whole record.
+    """Fields of a privacy record (JSON about a release) that lineage reads;
+    lexveil.core.accounting.record defines the whole record.
     """
 
     mode: str
@@ -170,7 +172,7 @@ class FileDifference(TypedDict):
 
 
 class Finding(TypedDict):
-    """Result of verification for one file or folder.
+    """Result of comparing one file or folder with its recorded hash.
 
     Attributes:
         kind: an output, a source, code, a link of a stage to the one before it, or an artifact that

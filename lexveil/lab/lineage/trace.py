@@ -76,8 +76,8 @@ class History:
         ]
 
     def hash_of(self, path: str) -> str | None:
-        """Return the recorded hash of an output, of a file or folder inside one, or of a folder
-        with several outputs.
+        """Return the recorded hash of an output, of a file or folder inside an output, or of a
+        folder with several outputs.
 
         The hash is None if no stage makes the path, or DVC's cache does not have the list of its
         folder.
@@ -97,8 +97,8 @@ class History:
 
 @contextlib.contextmanager
 def history(revision: str | None = None, trust: bool = True) -> Iterator[History]:
-    """Read the present records of the project, or the records of a git revision, without changing
-    the work tree.
+    """Context manager that yields the recorded history of the project at present or at a git
+    revision, without changing the work tree.
 
     Args:
         revision: a commit, tag or branch; None reads the work tree.

@@ -188,7 +188,9 @@ def _code(known: History, name: str, path: str, md5: str | None) -> Finding:
 
 
 def _made_with(known: History, name: str, record: Mapping[str, Any]) -> Iterator[Finding]:
-    """Compare the artifacts that a privacy record names with the results of the earlier stages."""
+    """Compare the hashes of artifacts in a privacy record with the latest results of the stages
+    that make these artifacts.
+    """
     wanted = ancestors(known.graph, [name])
     outs = {out: md5 for out, (maker, md5) in known.outputs.items() if md5 and maker in wanted}
     matches = Search(known.files).find(record, outs)

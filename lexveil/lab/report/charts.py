@@ -1,4 +1,4 @@
-"""Line charts with error bars over linear or logarithmic axes.
+"""Line charts of the report, with error bars over linear or logarithmic axes.
 
 This module computes the pixel positions; chart.html.j2 draws them. Series differ by colour, marker
 and dash, so that a reader can tell them apart in grey.
@@ -87,7 +87,7 @@ class Axis:
 
     @property
     def what(self) -> str:
-        """The label of the axis, without the unit."""
+        """Label of the axis, without the unit."""
         return self.label.partition(" (")[0]
 
     def scale(self, values: Iterable[float], start: float, end: float) -> Scale:
@@ -286,7 +286,7 @@ class Chart:
 
     @property
     def description(self) -> str:
-        """Text alternative of the chart, for people who cannot see it."""
+        """Text description of the chart, for people who cannot see it."""
         lines = [
             f"{line.label}: "
             + ", ".join(f"{self.y.show(one.y)} at {self.x.show(one.x)}" for one in line.points)

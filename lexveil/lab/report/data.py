@@ -72,7 +72,7 @@ class ReportData:
     @cached_property
     def keys(self) -> list[Key]:
         """Mechanism, strategy and epsilon of the runs that exist, in the order of the page. A run
-        at a level has the calibrated epsilon.
+        at a recovery level has the epsilon that was calibrated for it.
         """
         return [
             (mechanism, strategy, resolved(mechanism, strategy, noise))
@@ -82,7 +82,7 @@ class ReportData:
 
     @cached_property
     def skipped(self) -> list[SkippedLevel]:
-        """The runs that were skipped, in the order of the page."""
+        """Runs of the grid that were skipped, with reasons, in the order of the page."""
         return [skipped for skipped in self.grid.values() if skipped is not None]
 
     @cached_property
@@ -185,7 +185,7 @@ class ReportData:
 
     @property
     def coverage(self) -> Mapping[str, Mapping[str, Record]]:
-        """Coverage counts of each vocabulary, by data set and segmentation."""
+        """Counts of document words that each vocabulary knows, by data set and segmentation."""
         coverage: Mapping[str, Mapping[str, Record]] = self.checks[
             str(paths.CHECKS / "coverage.json")
         ]["summary"]["coverage"]
@@ -247,7 +247,7 @@ class ReportData:
 
     @cached_property
     def segmented(self) -> dict[str, Record]:
-        """Metrics of the segmented corpus, by segmentation."""
+        """Metrics of the corpus under each segmentation into tokens."""
         return {
             name: read_json(paths.METRICS / "segmented" / f"{name}.json", "segment_corpus")
             for name in self.params.grid.segmentations
@@ -283,8 +283,8 @@ class ReportData:
 
     @cached_property
     def collocations(self) -> dict[str, list[Record]]:
-        """Rows of three queries of sql/report, by query: the PMI histogram, the collocations to
-        show, and word frequencies by rank.
+        """Results of three queries about collocations, by query name: the PMI histogram, the
+        collocations to show, and word frequencies by rank.
         """
         with duckdb_session.session(self.machine) as con:
             for name in ("bigrams", "trigrams"):

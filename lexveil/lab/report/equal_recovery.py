@@ -134,7 +134,7 @@ def made_at_levels(
 
 
 def interval(value: MeanSd) -> Interval:
-    """Return a mean with its 95% interval, cut at -1 and 1."""
+    """Return the 95% interval of a mean, cut at -1 and 1."""
     half = NORMAL * (value.error or 0.0)
     return Interval(value.mean, max(-1.0, value.mean - half), min(1.0, value.mean + half))
 

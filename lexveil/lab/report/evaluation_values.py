@@ -46,7 +46,7 @@ class EvaluatedRun:
 
     @property
     def datasets(self) -> list[str]:
-        """Names of the data sets, sorted."""
+        """Names of the evaluated data sets, sorted."""
         return sorted(self.record["datasets"])
 
     def entry(self, dataset: str, metric: str) -> Mapping[str, Any] | None:
@@ -122,7 +122,7 @@ def values(clean: EvaluatedRun, runs: Sequence[EvaluatedRun], dataset: str) -> V
 
 
 def of_score(values_of: Values, score: Score) -> dict[Key, MeanSd]:
-    """Return the values of one score, by run."""
+    """Select the values of one score, by run."""
     return {key: value for (name, key), value in values_of.items() if name == score.name}
 
 
@@ -156,7 +156,7 @@ def losses(of: Values) -> Values:
 
 
 def keys_of(of: Values) -> list[Key]:
-    """Return the runs that have a value, in the order of the values."""
+    """Return the runs that have at least one value, in the order of the values."""
     return [key for key in dict.fromkeys(key for _, key in of) if key not in (CLEAN, MAJORITY)]
 
 

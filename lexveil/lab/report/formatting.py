@@ -1,4 +1,4 @@
-"""Number formats of the report. A table shows a dash for a missing value, never zero."""
+"""Formatting of numbers in the report. A table shows a dash for a missing value, never zero."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def run_noise(value: NoiseSetting) -> str:
 
 
 def epsilon_found(value: float) -> str:
-    """Format a base epsilon that was computed, and not chosen by a person, with three digits."""
+    """Format a base epsilon that was computed (and not chosen by a person) with three digits."""
     return f"{value:.3g}"
 
 
@@ -142,7 +142,7 @@ def short(value: float) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names as in a sentence: a, b and c."""
+    """Join names as a list in a sentence: a, b and c."""
     return (
         names[0]
         if len(names) == 1

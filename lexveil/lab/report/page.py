@@ -48,7 +48,7 @@ def render(report: ReportData, sections: Sequence[PageSection]) -> str:
 
 
 def environment() -> Environment:
-    """Return the Jinja environment with the macros and filters that sections use."""
+    """Return the Jinja environment with the macros and filters that section templates use."""
     templates = Environment(
         loader=FileSystemLoader([FOLDER, FOLDER / "sections"]),
         autoescape=True,
@@ -67,7 +67,7 @@ def environment() -> Environment:
 
 
 def _breakable(token: str) -> Markup:
-    """Mark up a token so that the browser may break it after each of its words; browsers do not
-    break at `_`.
+    """Mark up a token in HTML so that the browser may break the line after each of its words;
+    browsers do not break lines at `_`.
     """
     return Markup("_<wbr>").join(token.split("_"))

@@ -111,7 +111,7 @@ class WeighedRun:
 
     @property
     def is_clean(self) -> bool:
-        """Whether the run is the clean baseline."""
+        """Whether the run is the clean baseline (texts that were not rewritten)."""
         return bool(self.record["mechanism"] == "none")
 
     @property

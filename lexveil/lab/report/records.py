@@ -119,8 +119,8 @@ def key_columns(keys: Iterable[Key]) -> list[str]:
 
 
 def key_cells(key: Key, keys: Iterable[Key]) -> list[str | float | None]:
-    """Return the values of ``key_columns`` for a run. A run at a level shows the epsilon that was
-    computed for the level.
+    """Return the values that identify a run in CSV, by the columns of ``key_columns``. A run at a
+    recovery level shows the epsilon that was computed for the level.
     """
     mechanism, strategy, noise = key
     return [mechanism, strategy, noise.epsilon, *([noise.share] if _has_levels(keys) else [])]

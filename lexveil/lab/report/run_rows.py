@@ -21,8 +21,8 @@ DECIMALS = 4
 
 
 def run_rows(report: ReportData) -> dict[str, Mapping[str, float]]:
-    """Return the metrics of each run by its name MECHANISM-STRATEGY-EPSILON; values that were not
-    measured are left out.
+    """Return the main metrics of each run by its name MECHANISM-STRATEGY-EPSILON; values that were
+    not measured are left out.
     """
     clean, runs = report.evaluated
     evaluated = {run.key: run for run in (clean, *runs)}

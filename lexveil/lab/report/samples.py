@@ -65,7 +65,8 @@ class Logged(NamedTuple):
 
 
 def load_samples(params: Params, keys: Sequence[Key], machine: MachineParams) -> list[SampleText]:
-    """Load the sample texts that ``params`` selects, the same texts for all runs.
+    """Load the sample texts that ``params`` selects, with the changes that each run made to them;
+    all runs have the same sample texts.
 
     Args:
         keys: mechanism, strategy and epsilon or level of each run.

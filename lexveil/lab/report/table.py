@@ -1,5 +1,5 @@
-"""Tables of the report: rows of raw values, and a format for each column. The HTML table, its
-sorting and the CSV file come from the same object.
+"""Tables of the report, made of rows of raw values and a format for each column. The HTML table,
+its sorting and the CSV file come from the same object.
 """
 
 from __future__ import annotations

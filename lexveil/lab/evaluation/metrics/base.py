@@ -30,7 +30,9 @@ class EvaluationSettings(Protocol):
 
     @property
     def classifier(self) -> str:
-        """Name of the classifier in the registry."""
+        """Name of the classifier to train, one of the names in
+        ``lexveil.lab.evaluation.registry``.
+        """
 
     @property
     def shuffles(self) -> int:
@@ -292,5 +294,7 @@ class Metric(ABC):
         return None
 
     def majority(self, entry: Mapping[str, Any], score: Score) -> float | None:  # noqa: ARG002
-        """Return the majority-class baseline of a score; None if the score has no baseline."""
+        """Return the value of a score for the majority-class baseline; None if the score has no
+        such baseline.
+        """
         return None

@@ -1,5 +1,5 @@
-"""Membership inference: can an attacker tell from a classifier's outputs which texts it was trained
-on?
+"""Membership inference metric: how well an attacker can tell from a classifier's outputs which
+texts the classifier was trained on.
 
 Source: Carvalho et al. (2023, TEM), sections 5.1 and 5.3, after Shokri et al. (2017), with one
 shadow model. The target T is trained on the private texts (TR1 in the paper), the shadow S on texts
@@ -294,8 +294,8 @@ class MembershipInference(Metric):
     )
 
     def compute(self, texts: DatasetTexts) -> Entry:
-        """Train classifiers on rewritten texts, and run the attack models on their outputs for
-        clean texts.
+        """Run the membership attack: train classifiers on rewritten texts, and apply the attack
+        models to the classifiers' outputs for clean texts.
         """
         parts = parts_of(texts.column("label"))
         if isinstance(parts, LeftOut):
@@ -318,7 +318,7 @@ class MembershipInference(Metric):
         return [(entry["auc"]["mean"], entry["auc"]["each"])]
 
     def summary(self, entry: Entry) -> str:
-        """Return the AUC and its standard error as one line."""
+        """Return the AUC of the attack and its standard error as one line."""
         auc = entry["auc"]["mean"]
         error = entry["standard_error"]
         return (

@@ -37,7 +37,7 @@ def perplexity_entry(scores: PerplexityScores) -> Entry:
 
 
 class Perplexity(Metric):
-    """Perplexity metric: mean perplexity over texts."""
+    """Perplexity metric: mean perplexity of the rewritten texts under a language model."""
 
     name = "perplexity"
     title = "perplexity"
@@ -60,7 +60,9 @@ class Perplexity(Metric):
         return perplexity_entry(texts.models.language_model.score(texts.compared[1]))
 
     def summary(self, entry: Entry) -> str:
-        """Return the mean over texts and the perplexity of all texts as one line."""
+        """Return the mean perplexity over texts, and the perplexity of all texts taken as one, in
+        one line.
+        """
         return (
             f"mean {entry['mean']:,.1f} over {entry['n_texts']:,} texts, {entry['corpus']:,.1f} "
             "for all texts as one"

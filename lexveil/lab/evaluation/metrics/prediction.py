@@ -233,7 +233,8 @@ def classifier_score(metric: str, setting: str, measure: str, words: str, **show
 
 
 class PredictionMetric(Metric):
-    """Metric that measures how well classes of documents are predicted.
+    """Base class of metrics that measure how well the classes of documents are predicted from their
+    texts.
 
     Attributes:
         target: the column that is predicted.

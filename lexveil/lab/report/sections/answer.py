@@ -103,16 +103,17 @@ class LabellessAnswer:
 
 def best(kept: Kept, level: float) -> Key | None:
     """Return the run with the highest utility among the runs in which the adversary names at most
-    the share ``level`` of the words; a tie goes to the smaller share. Return None if there is no
-    such run.
+    the share ``level`` of the words; a tie goes to the smaller share. Return None if no run stays
+    within the level.
     """
     within = [key for key, (named, _) in kept.items() if named.share <= level]
     return max(within, key=lambda key: (kept[key][1].mean, -kept[key][0].share), default=None)
 
 
 def taken(kept: Kept, utility: TaskScores) -> Key | None:
-    """Return the run with the smallest share of words named by the adversary, among the runs that
-    keep enough utility; a tie goes to the higher utility. Return None if there is no such run.
+    """Return the run in which the adversary names the smallest share of words, among the runs that
+    keep enough utility; a tie goes to the higher utility. Return None if no run keeps enough
+    utility.
     """
     enough = [key for key in kept if utility.kept(key) >= ENOUGH]
     return min(enough, key=lambda key: (kept[key][0].share, -utility.runs[key]), default=None)

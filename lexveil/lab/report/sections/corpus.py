@@ -28,7 +28,9 @@ COUNTS = {  # rows of the corpus table, and the keys of their values in metrics/
 
 
 def corpus_table(totals: Mapping[str, int], n_collocations: Mapping[str, int]) -> Table:
-    """Return a table of the numbers of documents, sentences, words, n-grams and collocations."""
+    """Return a table of the numbers of documents, sentences, words, n-grams and collocations in the
+    corpus.
+    """
     rows: list[dict[str, object]] = [
         {"what": what, "number": totals[key]} for what, key in COUNTS.items()
     ]
@@ -56,8 +58,8 @@ def corpus_table(totals: Mapping[str, int], n_collocations: Mapping[str, int]) -
 
 
 def segmentation_table(report: ReportData) -> Table:
-    """Return a table of the corpus under each segmentation, with the vocabulary of the embedding
-    that was trained on it.
+    """Return a table of the corpus under each segmentation into tokens, with the vocabulary of the
+    embedding that was trained on it.
     """
     rows = []
     for name, cut in report.segmented.items():
@@ -177,7 +179,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
 
 
 def files(report: ReportData) -> Mapping[str, CsvFile]:
-    """Return the PMI histogram as a CSV file for other tools."""
+    """Return the CSV files of the section: the PMI histogram."""
     histogram = report.collocations["pmi_histogram"]
     return {
         "pmi.csv": (

@@ -181,7 +181,7 @@ def caption(form: PaperTable, clean: EvaluatedRun) -> str:
 
 
 def source(form: PaperTable) -> str:
-    """Return a sentence that names the table of the paper on which a table is modelled."""
+    """Return a sentence that names the paper's table on which a table of the report is modelled."""
     return f"The form of {form.source}."
 
 

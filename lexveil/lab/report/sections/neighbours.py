@@ -69,7 +69,9 @@ def choose(
 
 
 def neighbourhoods(segmentation: str) -> list[Neighbourhood]:
-    """Return some frequent tokens of one, two and three words with their nearest neighbours."""
+    """Select some frequent tokens of one, two and three words, and return them with their nearest
+    neighbours in the embedding.
+    """
     tokens = load_words(segmentation)
     file = require(paths.embedding(segmentation) / "counts.npy", f"train_embeddings@{segmentation}")
     counts = np.load(file, mmap_mode="r", allow_pickle=False)

@@ -257,5 +257,5 @@ def view(report: ReportData) -> Mapping[str, Any]:
 
 
 def files(report: ReportData) -> Mapping[str, CsvFile]:
-    """Return the metrics of all runs and all recovery shares as CSV files for other tools."""
+    """Return the CSV files of the section: the metrics of all runs, and all recovered shares."""
     return {"runs.csv": runs_csv(report), "recovery.csv": recovery_csv(report)}
