@@ -87,7 +87,7 @@ def requested_audits(
     release, unless names or epsilons are given, followed by those of the grid, restricted to these
     names and epsilons.
 
-    Runs of the grid at levels of recovery have the epsilons that the last build computed for them;
+    Runs of the grid at recovery levels have the epsilons that the last build computed for them;
     runs whose level is out of reach are left out.
     """
     grid = params.grid
@@ -150,7 +150,7 @@ def audit(
     if a claim is violated.
 
     The nightly release is audited first, if there is one, unless mechanisms, strategies or epsilons
-    are given. For a run at a level of recovery, the audit uses the epsilon that the last build
+    are given. For a run at a recovery level, the audit uses the epsilon that the last build
     computed.
 
     Args:

@@ -1,5 +1,6 @@
 """Pipeline stage that collects sentences of the sampled corpus for a sentence bank:
-corpus/sample.parquet, the words of the gst embedding -> sentences.parquet.
+corpus/sample.parquet, the words of the gst embedding (gst: collocations cut greedily) ->
+sentences.parquet.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def sampled(sample: Path, weights: Mapping[str, float]) -> Iterator[PublicTexts]
 
 
 def run(params: Params, machine: MachineParams, out: Path) -> int:
-    """Write the suitable sentences to ``out`` and return their number, which is 0 without a gst
-    embedding.
+    """Write the suitable sentences to ``out`` and return their number, which is 0 without an
+    embedding for the segmentation gst.
     """
     sentences = NONE
     if SEGMENTATION in params.grid.segmentations:

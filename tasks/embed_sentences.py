@@ -1,5 +1,6 @@
-"""Pipeline stage that builds the project's sentence bank: sentences.parquet, the gst embedding ->
-bank/. The bank's protection levels are calibrated on texts of the corpus sample.
+"""Pipeline stage that builds the project's sentence bank: sentences.parquet, the gst embedding
+(gst: collocations cut greedily) -> bank/. The bank's protection levels are calibrated on texts of
+the corpus sample.
 
 If there are fewer sentences than a bank needs, no bank is made, and the folder is empty.
 """

@@ -80,8 +80,8 @@ def evaluate(
 
 
 def main() -> None:
-    """Run this stage of the DVC pipeline for the mechanism, strategy, and base epsilon or level on
-    the command line.
+    """Run this stage of the DVC pipeline for the mechanism, strategy, and base epsilon or recovery
+    level on the command line.
 
     Raises:
         MissingArtifactError: if the run, the clean baseline or one of the models was not made.

@@ -1,5 +1,5 @@
-"""Pipeline stage that packages the model of a project: its gst embedding without the tokens that a
-word screen excludes, with a metadata card -> model/.
+"""Pipeline stage that packages the model of a project: its gst embedding (gst: collocations cut
+greedily) without the tokens that a word screen excludes, with a metadata card -> model/.
 """
 
 from __future__ import annotations

@@ -48,12 +48,13 @@ def cells(
 
     Returns:
         A frame with the columns ``COLUMNS``. is_missing, is_at_odds (with the clean baseline),
-            is_of_another (back end) and is_scored are 0 or 1. n_outside counts scores that are not
-            a number in the range of their metric. n_shuffles_off is the number of trainings that
-            are missing or too many. mean_gap is the largest difference between a stored mean and
-            the mean of the trainings. below_majority is 0 except for the clean baseline: the
-            distance by which the macro F1 on clean texts lies below the majority-class baseline,
-            beyond the margin that the number of test documents allows.
+            is_of_another (computed by another model than the configured one) and is_scored are 0 or
+            1. n_outside counts scores that are not a number in the range of their metric.
+            n_shuffles_off is the number of trainings that are missing or too many. mean_gap is the
+            largest difference between a stored mean and the mean of the trainings. below_majority
+            is 0 except for the clean baseline: the distance by which the macro F1 on clean texts
+            lies below the majority-class baseline, beyond the margin that the number of test
+            documents allows.
     """
     import pandas as pd
 

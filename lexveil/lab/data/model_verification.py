@@ -2,8 +2,9 @@
 names the first fault.
 
 A model comes from somebody else: it may be damaged, made by another program, or malicious. A sound
-model never contains code, and its card bounds its sizes before one byte is unpacked. An archive,
-NAME-VERSION.lexveil.zip, is a plain zip of the files, with the same bytes on every machine.
+model never contains code, and its metadata card (JSON) limits the size of each file, which is
+checked before one byte is unpacked. An archive, NAME-VERSION.lexveil.zip, is a plain zip of the
+files, with the same bytes on every machine.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def verify_folder(folder: Path, shown_as: Path | None = None) -> ModelCard:
         shown_as: path to name in messages, such as the archive from which the folder was unpacked.
 
     Returns:
-        The model card.
+        The model's metadata card.
 
     Raises:
         UnsoundModelError: if the model has a fault; the message names the first one.
@@ -372,8 +373,8 @@ def write_archive(folder: Path, card: ModelCard, out: Path) -> None:
     """Write the files of a model into one uncompressed zip archive.
 
     The files are stored, not compressed: zlib and zlib-ng would compress them to different bytes,
-    and 8-bit vectors hardly shrink. Names are sorted, with the card first; dates and permissions
-    are fixed.
+    and 8-bit vectors hardly shrink. Names are sorted, with the model's metadata card first; dates
+    and permissions are fixed.
     """
     with atomic_file(out) as partial, zipfile.ZipFile(partial, "w") as archive:
         for name in (CARD, *sorted(card.files)):

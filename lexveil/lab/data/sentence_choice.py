@@ -33,14 +33,14 @@ class Choice:
     screen: str = DEFAULT
 
     def parts(self, language: str) -> tuple[str, ...]:
-        """Return the parts of the public word list whose words exclude a sentence from the bank.
-        The word list has one language; for other languages no part is returned.
+        """Return the parts of the public word list whose words exclude a sentence from the sentence
+        bank. The word list has one language; for other languages no part is returned.
         """
         return chosen_parts(self.screen) if language == LANGUAGE else ()
 
     def limits(self) -> dict[str, int | float]:
         """Return the limits on the length and the known words of a sentence, under the names that
-        the bank's metadata card and sql/sentences/bank.sql use.
+        the metadata card of a sentence bank and sql/sentences/bank.sql use.
         """
         return {
             "least_words": LEAST_WORDS,
@@ -49,7 +49,7 @@ class Choice:
         }
 
     def described(self, language: str) -> dict[str, object]:
-        """Return the fields of the bank's metadata card that describe how its sentences were
+        """Return the fields of a sentence bank's metadata card that describe how its sentences were
         chosen.
         """
         screen = screen_record(self.parts(language))

@@ -372,8 +372,8 @@ def over_epsilon(
     strategy. Return no chart if no run of the mechanism has a value.
 
     Args:
-        known: the score of each run; runs of other mechanisms, clean texts and runs at levels are
-            skipped.
+        known: the score of each run; runs of other mechanisms, clean texts and runs at recovery
+            levels are skipped.
         across: reference values by name, drawn as horizontal lines.
     """
     keys = [key for key in known if key[0] == mechanism and not key[2].is_level]

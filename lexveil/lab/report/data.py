@@ -109,8 +109,8 @@ class ReportData:
         mechanism.
 
         The result is None for the baseline, and for runs in which every token has the same epsilon
-        (among them runs at a level), because in these runs each text spends the sum of the epsilons
-        of its tokens. The mean is rounded, so that the order of additions does not show.
+        (among them runs at a recovery level), because in these runs each text spends the sum of the
+        epsilons of its tokens. The mean is rounded, so that the order of additions does not show.
         """
         if self.params.grid.is_per_token(key[2]):
             return None

@@ -144,8 +144,8 @@ def _scores(of: Values, key: Key, names: Sequence[str]) -> dict[str, MeanSd]:
 
 
 def _around(own: Sequence[Rung], level: float) -> Iterator[tuple[Rung, Rung]]:
-    """Yield pairs of neighbouring runs between which the level lies. A run exactly at the level is
-    yielded first, paired with itself.
+    """Yield pairs of neighbouring runs between which the recovery level lies. A run exactly at the
+    level is yielded first, paired with itself.
     """
     for rung in own:
         if rung.recovered.share == level:

@@ -409,7 +409,8 @@ def commands(run: Mapping[str, Any], *, is_per_token: bool = False) -> list[str]
     """Return the shell commands that release a file with the settings of a run.
 
     Args:
-        is_per_token: whether every token of the run got the same epsilon, as at a level.
+        is_per_token: whether every token of the run got the same epsilon, as in a run at a recovery
+            level.
     """
     epsilon = f"--epsilon {run['epsilon']:g}"
     settings = f"--mechanism {run['mechanism']} --strategy {run['strategy']}"

@@ -41,7 +41,8 @@ class RunRecovery:
 
     Attributes:
         record: mechanism, strategy, epsilon, language_model; ``all`` and ``datasets`` have entries
-            by band, with n and the shares of ``lexveil.lab.evaluation.recovery.measured``.
+            by frequency band, with n and the shares of
+            ``lexveil.lab.evaluation.recovery.measured``.
     """
 
     record: Mapping[str, Any]
@@ -80,8 +81,8 @@ class RunRecovery:
         there are no words or the share was not measured.
 
         Args:
-            band: a band of the record, or content: all bands except the band of the function words,
-                which S1 keeps.
+            band: a frequency band of the record, or content: all bands except the band of the
+                function words, which S1 keeps.
             which: unchanged, or one of ``lexveil.lab.evaluation.recovery.measured.GUESSES``; or
                 recovered: the largest share among the adversaries that were run.
             dataset: one data set; None for all data sets.

@@ -69,7 +69,7 @@ def load_samples(params: Params, keys: Sequence[Key], machine: MachineParams) ->
     all runs have the same sample texts.
 
     Args:
-        keys: mechanism, strategy and epsilon or level of each run.
+        keys: mechanism, strategy, and epsilon or recovery level of each run.
 
     Raises:
         MissingArtifactError: if the output of a run does not exist.

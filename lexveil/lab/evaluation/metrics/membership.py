@@ -249,7 +249,7 @@ def attacked(
     Args:
         clean: (n, m) counts of n-grams of n clean texts.
         private: (n, m) counts of the same texts, rewritten; equal to ``clean`` for the baseline.
-        rngs: the generators that ``attackers`` got, in the same state.
+        rngs: the generators that were given to ``attackers``, in the same state.
         trained: the attack models that ``attackers`` returned.
     """
     results = []

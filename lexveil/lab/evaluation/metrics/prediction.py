@@ -79,7 +79,7 @@ class Problem:
 
     Attributes:
         classes: (n,) class of every document of the data set, None for a document without a class.
-        train: (a,) rows to train on, ascending; of at least two classes.
+        train: (a,) rows to train on, ascending; they have at least two classes.
         test: (b,) rows to be scored, ascending; b > 0.
         held_out: the split of ``test``.
         n_left_out: number of documents of both splits that have no class, or a class that is not

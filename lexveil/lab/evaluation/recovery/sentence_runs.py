@@ -47,8 +47,8 @@ LOGGED = ["dataset", "doc_id", "field", "position", "word_id"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SentenceTexts:
-    """Source texts of one data set, with the bank sentences that replace some of them. This class
-    holds source text.
+    """Source texts of one data set, with the sentences of a sentence bank that replace some of
+    them. This class holds source text.
 
     Attributes:
         candidates: P texts, among them the sources.

@@ -90,8 +90,8 @@ class LabellessAnswer:
         attack, found: as in ``Answer``.
         near: the share of words that an adversary names, and the mean cosine of texts and sources,
             by run.
-        chosen: at each of ``LEVELS``, the run whose texts are most similar to their sources; None
-            if no run stays within the level.
+        chosen: at each recovery level of ``LEVELS``, the run whose texts are most similar to their
+            sources; None if no run stays within the level.
     """
 
     dataset: str
