@@ -165,9 +165,8 @@ def _require_little_recovery(settings: Settings, engine: Engine, budget: Documen
     The recovery is computed at the largest epsilon that a token can get, for the words of the
     frequency band that the limit names.
 
-    The recovery is computed at the largest epsilon that a token can get, for the words of the
-    limit's band. It is the larger of two shares: the words that an adversary is expected to name,
-    and the words that are expected to stay unchanged.
+    The recovery is the larger of two shares: the words that an adversary is expected to name, and
+    the words that are expected to stay unchanged.
     """
     limits = engine.model.configuration.release
     if settings.mode != "release" or limits.max_recovery is None:
@@ -249,7 +248,7 @@ def find_valid_audit(
     """Find the recorded audit of the mechanism that matches a run and has the nearest epsilon.
     Return the audit and an empty reason, or None and the reason why no audit matches.
 
-    `lexveil schedule` runs audits every week.
+    `lexveil schedule` runs such audits every week.
 
     Args:
         model, made_with: the model and the artifacts of the run.

@@ -91,10 +91,6 @@ class Judge:
     noise is drawn, a check may use only values that an observer could compute. To choose among
     outputs by private data would be another mechanism, and the epsilon of the outputs is already
     spent.
-
-    Before the noise is drawn, a judge may use any data, and a refusal spends nothing. After the
-    noise is drawn, a judge may use only what an observer could compute. To choose among outputs by
-    private data would be another mechanism, and the epsilon of the outputs is already spent.
     """
 
     def counted(self, totals: InputTotals) -> None:
@@ -333,8 +329,8 @@ class _Fingerprint:
 
     The fingerprint is a hash with a random key, so it identifies no text elsewhere.
 
-    It is a hash with a random key, so it identifies no text elsewhere. The hash includes the number
-    of texts and the length of each text, so that one text cannot have the fingerprint of two.
+    The hash includes the number of texts and the length of each text, so that one text cannot have
+    the fingerprint of two.
     """
 
     KEY = secrets.token_bytes(32)

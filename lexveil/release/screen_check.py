@@ -31,9 +31,6 @@ class ScreenCheck:
 
     Nothing is counted if texts are replaced by sentences, or if detectors are used, because the
     detectors would have to run twice.
-
-    It examines nothing if sentences are written, because these are not words of the texts. It
-    examines nothing if detectors are used either, because they would have to run twice.
     """
 
     def __init__(self, engine: Engine) -> None:

@@ -307,9 +307,6 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
     strongest adversary that was measured. Otherwise it is computed for the stronger of two
     adversaries whose recovery is computed.
 
-    If figures for the model are packaged, the level holds for the strongest adversary that was
-    measured. Otherwise it holds for the stronger of two adversaries whose recovery is computed.
-
     Raises:
         RequestError: if no epsilon gives the level.
     """
@@ -676,7 +673,9 @@ def detection_of(request: Request, default: DetectionParams) -> Detection | None
 
 
 def _presidio(request: Request, look: PresidioParams) -> Presidio:
-    """Return the Presidio detector, and the name of its model for messages."""
+    """Return the settings of the Presidio detector, including the request's choice of its spaCy
+    model.
+    """
     model = look.spacy_model
     key = "lexveil.toml: detection.presidio.spacy_model"
     if request.spacy_model is not None:
@@ -688,7 +687,9 @@ def _presidio(request: Request, look: PresidioParams) -> Presidio:
 
 
 def _file(request: Request, detection: DetectionParams, name: str) -> tuple[Path, str] | None:
-    """Return a detector that reads a file, and the name of the file for messages."""
+    """Return the file that a detector reads, and the name of the option that sets the file, or None
+    if no file is set.
+    """
     if (requested := getattr(request, name)) is not None:
         return Path(requested), option(name)
     default = getattr(detection, name)

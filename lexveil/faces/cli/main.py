@@ -3,9 +3,6 @@ call the function, and return its exit code.
 
 Neither this module nor the modules of the verbs import anything heavy at the top, because `lexveil
 --help` must answer at once.
-
-Neither this module nor the modules of the verbs import anything heavy at the top, because `lexveil
---help` must answer at once.
 """
 
 from __future__ import annotations

@@ -151,9 +151,6 @@ def bring_up_to_date(
     ``until``, run only this stage and the stages that it needs. The caller holds the build lock.
 
     No Prefect run is started if no stage is stale and no running Prefect server would show the run.
-
-    If no stage is stale, and no Prefect server is running that would show the run, no run is
-    started.
     """
     from flows.data_bootstrap import ensure_data
     from flows.display import watcher

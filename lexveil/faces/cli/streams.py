@@ -17,8 +17,6 @@ def prepare_streams() -> None:
     file, and a character missing from the encoding does not abort a command.
 
     Streams that replace the process's own streams stay unchanged.
-
-    Streams that replace the process's own streams stay unchanged.
     """
     for number in (0, 1, 2):
         try:

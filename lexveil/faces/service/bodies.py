@@ -196,9 +196,6 @@ def _unknown(name: str, *, is_setting: bool) -> str:
 
     The description contains the field's name only if it is a name of the service, or similar to
     one, because a response must not quote a text that a client has sent by mistake.
-
-    The text contains the field's name only if it is a name of ours, or similar to one, because an
-    answer must not quote a text that a client has sent by mistake.
     """
     body = list(PrivatizeBody.model_fields)
     settings = list(SettingsBody.model_fields)

@@ -29,10 +29,6 @@ def preload_workers() -> None:
     The helper draws no random numbers, because workers would inherit the state of its random
     generator. A terminal sends Ctrl-C to the whole process group, and only the service process
     handles it.
-
-    The server process draws no random numbers, because a worker must not draw from a generator that
-    existed there. A terminal sends Ctrl-C to the whole process group, and only the current process
-    handles it.
     """
     os.environ |= ONE_THREAD
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

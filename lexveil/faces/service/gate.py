@@ -1,7 +1,5 @@
 """Middleware that every request passes. It checks the API key and the size before a route sees the
 request, answers every exception in fixed words, and logs and counts requests.
-
-The gate answers every exception, in fixed words.
 """
 
 from __future__ import annotations
@@ -55,10 +53,6 @@ class Gate:
 
     A path without a route may contain any text, so it is neither logged nor counted. Health probes
     ask every few seconds, so the response to a probe is logged only if its status differs from the
-    previous status.
-
-    A path without a route may be anything, so its name is neither logged nor counted. Probes ask
-    every few seconds, so the answer to a probe is logged only if its status differs from the
     previous status.
     """
 
@@ -199,9 +193,6 @@ def token_access(token: str) -> Admit:
 
     A cookie would not be safe, because browsers send it to every other server on this machine, at
     any port. Paths below ``STATIC`` are the same for everybody and need no token.
-
-    A cookie would be sent to every other server on this machine, at any port. Paths below
-    ``STATIC`` are the same for everybody and open.
     """
 
     def admit(scope: Scope) -> None:

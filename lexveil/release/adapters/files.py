@@ -385,10 +385,6 @@ class _Writers:
     The writer also writes the token log (a row per token, with the text column and the file if
     there are several), and a list of the rows that were withheld, if any.
 
-    It writes the output files one after the other, so only one is open at a time. It also writes
-    the token log, with the text column and the file of each token if there are several, and the
-    list of withheld rows if there are any.
-
     Args:
         settings: the settings of the rewriting; None if no token log is written.
     """

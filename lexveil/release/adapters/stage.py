@@ -4,8 +4,8 @@ stage ``privatize``.
 The noise comes from the seed in params.yaml, so that the run can be repeated. It is an experiment,
 and its record says so. A run of the pipeline stage is not a ``Run`` of ``lexveil.release.run``: the
 stage ``plan_budgets`` has already counted the tokens and set the epsilon of each text, nothing is
-charged, and the workers may be workers of Dask. A run of the stage has the worker, the counts and
-the record in common with a ``Run``.
+charged, and the workers may be workers of Dask. Both kinds of run use the same workers, counts and
+records.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@ another validates the output as an observer would see it.
 To reject an output after the noise was drawn is to select among draws, so that decision must not
 depend on private values.
 
-To withdraw an output after the noise is to select among draws, so no private value may influence
-that decision. The suite for outputs therefore reads sql/release/documents.sql, one row per
-document, which has only the output and the disclosed structure of each token.
+The suite for outputs therefore reads sql/release/documents.sql, one row per document, which has
+only the output and the disclosed structure of each token.
 """
 
 from __future__ import annotations

@@ -154,10 +154,6 @@ class Rewriter:
     worker's own operating system, with a new key in every call of ``rewrite``, so that no two
     attempts of a task share a key.
 
-    It is pickled without vectors, text and generator. Noise is drawn from the worker's own
-    operating system, with a new key in every call of ``rewrite``, so that no two attempts of a task
-    share a key.
-
     Attributes:
         settings: the settings of a release.
         columns: the text columns.

@@ -66,9 +66,6 @@ def token_log_schema(n_columns: int, settings: Settings) -> pa.Schema:
     token if classes have different shares of the budget, and the type of each match if there are
     detectors.
 
-    If classes of tokens have shares of their own, the log has the class of each token. If there are
-    detectors, it has the type of each match.
-
     Args:
         n_columns: number of text columns.
     """

@@ -244,9 +244,6 @@ class WordEngine(Engine):
         this range. If token classes have different shares of the budget, the result is None too,
         because the adversary then knows the class, which the computation does not cover.
 
-        If classes of tokens have shares of the budget, the result is None too, because the
-        adversary then knows the class, which the computation does not cover.
-
         Args:
             least, most: the least and the largest epsilon of a token.
         """

@@ -3,9 +3,6 @@ digests, balances, states, caps, and records of releases.
 
 The verification changes nothing and recovers nothing, and needs the salt only for plain keys and
 keyed hashes. An auditor can run it on a copy.
-
-It changes nothing and recovers nothing, and needs the salt only for plain keys and keyed hashes. An
-auditor can run it on a copy.
 """
 
 from __future__ import annotations

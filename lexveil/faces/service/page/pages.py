@@ -110,8 +110,6 @@ class Pages:
     adversary's guesses, and requests take turns in each thread.
 
     A result is not computed if its client no longer waits for it, because another text was typed.
-
-    A result is not computed if its client no longer waits for it, because another text was typed.
     """
 
     def __init__(self, session: ExploreSession, token: str, shown: Shown) -> None:

@@ -2,8 +2,6 @@
 thread of its own.
 
 The code never gets a text, only settings, vocabulary indices of words, and epsilons.
-
-It never gets a text, only settings, numbers of words, and epsilons.
 """
 
 from __future__ import annotations
