@@ -2,7 +2,7 @@
 service and the explore page.
 
 Two further conditions concern the texts themselves, and are checked while texts are counted: that
-they can be cut into words, and that they are in the model's language.
+they can be split into words, and that they are in the model's language.
 """
 
 from __future__ import annotations

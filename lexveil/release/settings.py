@@ -334,9 +334,9 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
 def sentences_completed(settings: Settings, model: Model, request: Request) -> Settings:
     """Return complete settings for replacing texts by sentences, with the epsilon of each sentence.
 
-    If the request does not determine epsilon, the packaged bank has a default epsilon at which
-    sources are hardly ever identified (docs/reference/sentences.md). Protection levels exist for
-    some settings only.
+    If the request does not determine epsilon, the packaged sentence bank has a default epsilon at
+    which sources are hardly ever identified (docs/reference/sentences.md). Protection levels exist
+    for some settings only.
 
     Raises:
         RequestError: if ``sentences_at_level`` refuses the level, or if the mechanism has no
@@ -365,7 +365,8 @@ def sentences_at_level(settings: Settings, model: Model, name: LevelName) -> Set
     its levels were measured.
 
     Raises:
-        RequestError: if the bank cannot be used or has no levels, or no epsilon gives the level.
+        RequestError: if the sentence bank cannot be used or has no protection levels, or if no
+            epsilon gives the level.
     """
     wanted = settings.sentences
     assert wanted is not None
@@ -492,7 +493,7 @@ def require_uniform_shares(settings: Settings, what: str) -> None:
         what: the feature that needs equal shares, for the message.
 
     Raises:
-        RequestError: if classes of tokens have shares of their own.
+        RequestError: if classes of tokens have different shares.
     """
     if settings.shares is not None:
         raise RequestError(

@@ -86,10 +86,10 @@ def verify(
     since: Annotated[Path | None, Parameter(name="--since", metavar="ANCHOR")] = None,
     json: Json = False,
 ) -> int:
-    """Compute the whole ledger again. The exit code is 1 if anything is wrong.
+    """Verify the whole budget ledger by recomputing it. The exit code is 1 if anything is wrong.
 
-    Recomputes the chain of entries, digests, balances, states and caps, and names each wrong entry.
-    Changes nothing, and works on a copy of the database without the salt.
+    Recomputes the hash chain of log entries, digests, balances, states and caps, and names each
+    wrong entry. Changes nothing, and works on a copy of the database without the salt.
 
     Args:
         record: privacy records whose releases must be in the ledger; this detects a ledger that was
@@ -109,7 +109,7 @@ def verify(
 
 @ledger.command
 def export(output: Annotated[Stream, Parameter(name="OUT")], /) -> None:
-    """Write the spending of each subject, with hashed keys, as CSV or Parquet.
+    """Write the epsilon that each subject has spent, with hashed keys, as CSV or Parquet.
 
     Args:
         output: file to write, .csv or .parquet; - is CSV on standard output
@@ -153,8 +153,8 @@ def accept(*, because: Reason) -> None:
 
 @ledger.command
 def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> None:
-    """Set the ledger's own cap, also before the first release; lexveil.toml: ledger.cap takes
-    precedence.
+    """Set the budget cap that the ledger itself stores, also before the first release;
+    lexveil.toml: ledger.cap takes precedence.
 
     Without a cap, the first release sets the cap to the amount that ten releases of a text of
     ordinary length may spend, and prints that amount.

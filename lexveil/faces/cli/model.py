@@ -53,7 +53,9 @@ def list_models(*, json: Json = False) -> None:
 
 @model.command(name="show")
 def show_card(name: Name, /, *, json: Json = False) -> None:
-    """Show the card of a model: description, licence, sources, quality and known faults."""
+    """Show the metadata card of a model: description, licence, sources, quality and known
+    faults.
+    """
     from lexveil.lab.data import model_collection
 
     show(model_collection.card_of(name), json)

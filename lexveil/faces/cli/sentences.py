@@ -1,4 +1,6 @@
-"""The verb `lexveil sentences`, which builds and shows sentence banks."""
+"""The verb `lexveil sentences`, which builds and shows sentence banks: sets of public sentences
+that replace texts.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ def build(
     screen: Annotated[str, Parameter(metavar="PART,PART")] = DEFAULT,
     json: Json = False,
 ) -> None:
-    """Make a bank of the sentences of public texts.
+    """Make a sentence bank, a set of sentences that can replace texts, from public texts.
 
     Takes distinct sentences of 3 to 25 words if the model knows at least 95 % of the words, and if
     the sentence has no number, no address and no word of the public list of screened words. If
@@ -88,7 +90,8 @@ def show_bank(
     words: ChosenModel = CHOSEN,
     json: Json = False,
 ) -> None:
-    """Show the card of a bank, or the sentences of the bank that are nearest to a sentence.
+    """Show the metadata card of a sentence bank, or the sentences of the bank that are nearest to a
+    sentence.
 
     Args:
         bank: folder of the bank, or shipped for the packaged bank (default: the bank of the

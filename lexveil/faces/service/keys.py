@@ -27,7 +27,7 @@ class ApiKey(BaseModel):
     """Entry of an API key in the key file.
 
     Attributes:
-        name: name in logs and in the ledger's chain.
+        name: name of the key in logs and in the ledger's log of charges.
         sha256: SHA-256 of the key, in hex.
         role: ``privatize`` is for requests with texts, ``metrics`` for ``/metrics`` only.
         created: time of creation, UTC.

@@ -133,8 +133,8 @@ class Work:
 
     @property
     def has_names(self) -> bool:
-        """Whether the source is a folder of files, so that a row is identified by its number and
-        its file's name.
+        """Whether the source is a folder of files. If so, each row is identified by its file's name
+        and its number.
         """
         return bool(self.jobs[0].name)
 

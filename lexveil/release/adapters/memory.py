@@ -307,7 +307,7 @@ class Frame:
         )
 
     def named(self, column: Any, role: str) -> Any:
-        """Return the name of an existing column.
+        """Check that a column exists, and return its name.
 
         Raises:
             RequestError: if no name is given, or if there is no such column.
@@ -544,8 +544,8 @@ def _of_relation(relation: Any) -> Frame:
 
 
 def _require_replacements(relation: Any) -> None:
-    """Check that the DuckDB connection of a relation can query Python objects by their variable
-    names.
+    """Check that the DuckDB connection of a relation can find Python objects by their variable
+    names in SQL.
 
     Raises:
         RequestError: if the connection does not allow it.

@@ -1,7 +1,7 @@
 """Folder of Data Docs: HTML pages with the result of each expectation (data check). The pages load
 nothing from the network.
 
-Data Docs contain times, so they are not an output of the graph.
+Data Docs contain times, so they are not an output of the pipeline.
 """
 
 from __future__ import annotations

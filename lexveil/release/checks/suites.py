@@ -28,8 +28,8 @@ def suite_of(
     way_out: str,
     subject: str | None = None,
 ) -> gx.ExpectationSuite:
-    """Return a suite of ``expectations``, with one more expectation: every column that they judge
-    has a value in every row.
+    """Return a suite of ``expectations``, and add one more expectation: every column that they
+    check has a value in every row.
 
     Without that expectation a missing number would pass, because expectations about values skip
     null.

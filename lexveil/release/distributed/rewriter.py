@@ -396,7 +396,7 @@ def _for_workers(settings: Settings) -> Settings:
     every worker must be able to read. The packaged sentence bank needs no path.
 
     Raises:
-        RequestError: if no bank is named, because workers have no project.
+        RequestError: if no sentence bank is named, because workers have no project.
     """
     if settings.sentences is None or settings.sentences.bank == SHIPPED:
         return settings

@@ -149,7 +149,7 @@ class Tally:
 
     @classmethod
     def of(cls, tallies: Iterable[Tally]) -> Tally:
-        """Return one tally that adds up several tallies."""
+        """Add up the counts of several runs or batches, and return the sum."""
         total = cls()
         for tally in tallies:
             total.merge(tally)

@@ -59,7 +59,7 @@ class SentenceEngine(Engine):
 
     Raises:
         RequestError: if the sentence bank cannot be used with the model, or if a release uses a
-            bank that was not declared public.
+            sentence bank that was not declared public.
     """
 
     def __init__(self, settings: Settings, model: Model) -> None:

@@ -65,7 +65,8 @@ def cap_of(configured: Cap, con: Connection) -> Cap:
     the first release would set one.
 
     Args:
-        configured: the cap of lexveil.toml, which takes precedence over the ledger's own.
+        configured: the cap of lexveil.toml, which takes precedence over the cap that the ledger
+            stores.
 
     Raises:
         RequestError: if the ledger's entry about its own cap was changed.

@@ -125,7 +125,7 @@ class Store:
         self.name = str(self.file)
 
     def exists(self) -> bool:
-        """Return whether the tables have been created."""
+        """Return whether the ledger's tables have been created."""
         return self.file.exists()
 
     def open(self, patience: float, read_only: bool = False) -> Database:
@@ -289,7 +289,7 @@ class Database:
         )
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Any]:
-        """Return all rows of a small result."""
+        """Run an SQL query with a small result, and return all of its rows."""
         with self.errors():
             return self._patiently(lambda: self.con.execute(sql, parameters).fetchall())
 

@@ -2,10 +2,10 @@
 share one budget.
 
 The SQL and the steps are the same as for SQLite. A transaction that writes locks the table of the
-chain, as it locks the whole file in SQLite, so that releases follow one another. A transaction that
-reads sees one state and blocks no other process. Salt, anchor and locks stay on each machine. The
-server therefore has neither the keys of subjects nor the salt of their hashes, and each machine
-recovers its own unfinished releases, whose files it has.
+ledger's log, as it locks the whole file in SQLite, so that releases follow one another. A
+transaction that reads sees one state and blocks no other process. Salt, anchor and locks stay on
+each machine. The server therefore has neither the keys of subjects nor the salt of their hashes,
+and each machine recovers its own unfinished releases, whose files it has.
 """
 
 from __future__ import annotations

@@ -272,7 +272,7 @@ class ExploreSession:
             row: the text and its position, for messages.
 
         Raises:
-            NoSpacesError: if the text cannot be cut into words.
+            NoSpacesError: if the text cannot be split into words.
             LexveilError: if the settings cannot be used.
         """
         form = form.of_all_tokens()
@@ -346,8 +346,8 @@ def _counted(engine: Engine, row: Row) -> tuple[BatchCounts, str | None]:
     The warning is None if the text may well be in the model's language.
 
     Raises:
-        NoSpacesError: if the text cannot be cut into words; the message is that of a release or an
-            experiment.
+        NoSpacesError: if the text cannot be split into words; the message is that of a release or
+            an experiment.
     """
     check = LanguageCheck(engine.model, engine.lexicon, (row.column,))
     (whole,) = whole_chunks(Texts([row.text]))
