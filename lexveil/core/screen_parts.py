@@ -1,7 +1,7 @@
 """Parts of the public list of screened words, which never appear in an output, and the parts that
 are screened by default.
 
-The words of each part are in lexveil/models/not_put_out.txt, and
+The words of each part are in lexveil/models/blocklist.txt, and
 lexveil/io/artifacts/screened_words.py reads them. `python -m benchmarks.screen_parts` gives the
 reasons for the default.
 """

@@ -1,7 +1,7 @@
 """Word screen: the public list of words that are never written as replacements, and the words that
 are written instead.
 
-The list is lexveil/models/not_put_out.txt. The name of each part stands in brackets above the words
+The list is lexveil/models/blocklist.txt. The name of each part stands in brackets above the words
 of that part. A request chooses parts, and the words of these parts are screened. The nearest
 unscreened words follow from a model's vectors. They are stored in the user's cache, because the
 search among all words of a large model takes a second.
@@ -42,7 +42,7 @@ def listed_words() -> ListedWords:
     """Return the public list of screened words, which are never written. A word may belong to
     several parts.
     """
-    file = paths.MODELS / "not_put_out.txt"
+    file = paths.MODELS / "blocklist.txt"
     words: dict[str, list[str]] = {part: [] for part in PARTS}
     listed = list[str]()
     for line in file.read_text(encoding="utf-8").splitlines():
