@@ -45,9 +45,6 @@ class Hasher:
 
         The result is None, which no stored balance has, if the subject or the amount does not have
         the ledger's format.
-
-        The result is None, which no balance has, if subject or amount does not have the ledger's
-        format.
         """
         if not (isinstance(subject, bytes) and isinstance(nano, int)):
             return None
