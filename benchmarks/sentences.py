@@ -62,7 +62,10 @@ from lexveil.io.artifacts.default_bank import (
 )
 from lexveil.io.artifacts.levels import level_of, measured_levels
 from lexveil.io.artifacts.model import Model
-from lexveil.io.artifacts.sentence_banks import STRATEGY, open_bank, without_purposes
+from lexveil.io.artifacts.sentence_banks import (
+    open_bank,
+    vectors_sha256,
+)
 from lexveil.lab.data.default import DRUG_REVIEWS, has_drug_reviews, write_default_documents
 from lexveil.lab.data.sentence_banks import BankOptions, build
 from lexveil.lab.modelling.scales import build as build_scale
@@ -528,8 +531,8 @@ def write_figures(rows: Sequence[Row]) -> None:
         of_it = [row for row in rows if row["name"] == str(rewriting)]
         found = max(max(row["by_size"][str(CANDIDATES[-1])].values()) for row in of_it)
         one = WrittenLinkage(
-            model=without_purposes(model).reference(STRATEGY).sha256,
-            purposes=[f"{purpose} {purpose.sha256}" for purpose in model.purposes],
+            model=vectors_sha256(model),
+            purposes=model.weighted_purposes,
             per_text=rewriting.per_text or 0,
             epsilon=rewriting.epsilon,
             found=found,

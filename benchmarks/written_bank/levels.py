@@ -8,9 +8,10 @@ prints what was measured.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.protection import read_texts
 from benchmarks.table import markdown
 from lexveil.base.runtime.tables import write_json
 from lexveil.core.embeddings.sentences import CutTexts
@@ -23,15 +24,15 @@ from lexveil.io.artifacts.default_bank import (
     read_written_card,
 )
 from lexveil.io.artifacts.model import Model
-from lexveil.io.artifacts.sentence_banks import STRATEGY, open_bank, without_purposes
-from lexveil.io.formats.readers import open_table
-from lexveil.io.formats.registry import as_source
-from lexveil.io.formats.values import text_value
+from lexveil.io.artifacts.sentence_banks import (
+    STRATEGY,
+    open_bank,
+    vectors_sha256,
+)
 from lexveil.lab.data.default import DRUG_PACKAGE, write_default_documents
 from lexveil.lab.data.public_sentences import TextSample
 from lexveil.readers.bank_levels import BankCalibration, found_levels
 
-COLUMN = "text"
 COLUMNS = {
     "settings": "sentences, purpose",
     "level": "level",
@@ -63,7 +64,7 @@ def write_levels(files: Sequence[Path], work: Path) -> None:
         write_default_documents(reviews)
     lexicon = Model.load(name="en").lexicon(STRATEGY)
     kinds = {
-        file.stem: TextSample.of(_texts(file)).pieces(lexicon)
+        file.stem: TextSample.of(read_texts(file)).pieces(lexicon)
         for file in (*sorted(reviews.iterdir()), *files)
     }
     measured = list[WrittenLevels]()
@@ -83,8 +84,8 @@ def levels_of(kinds: Mapping[str, CutTexts], model: Model, per_text: int | None)
         for texts in kinds.values()
     ]
     return WrittenLevels(
-        model=without_purposes(model).reference(STRATEGY).sha256,
-        purposes=[f"{purpose} {purpose.sha256}" for purpose in model.purposes],
+        model=vectors_sha256(model),
+        purposes=model.weighted_purposes,
         per_text=per_text,
         levels=found_levels(searches),
     )
@@ -105,17 +106,6 @@ def page(table: MeasuredWritten) -> str:
         for level in one.levels
     ]
     return markdown(COLUMNS, rows)
-
-
-def _texts(file: Path) -> Iterator[str]:
-    """Yield the texts of a file."""
-    source = as_source(file)
-    assert source is not None, f"{file} is no file of texts"
-    with open_table(source, COLUMN) as table:
-        for row in table.rows:
-            text = text_value(row.values.get(COLUMN), COLUMN, source.location(row.line))
-            if text:
-                yield text
 
 
 if __name__ == "__main__":

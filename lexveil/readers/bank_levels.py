@@ -24,7 +24,13 @@ from lexveil.core.text.languages import language_of
 from lexveil.core.text.normal_forms import is_punctuation
 from lexveil.io.artifacts.levels import PER_TEXT
 from lexveil.io.artifacts.model import Model
-from lexveil.io.artifacts.sentence_banks import STRATEGY, BankLevel, SentenceBank, without_purposes
+from lexveil.io.artifacts.sentence_banks import (
+    STRATEGY,
+    BankLevel,
+    SentenceBank,
+    has_usual_tem,
+    without_purposes,
+)
 from lexveil.readers.sentence_levels import (
     LevelSearch,
     PublicSources,
@@ -140,8 +146,7 @@ def level_of_bank(
             f"{bank.folder}: the bank has no levels of protection, because it was built from too "
             f"few texts: {CANDIDATES:,} texts of about 40 words are needed; {way_out}"
         )
-    beta = model.params.mechanisms.tem.beta
-    if not model.purposes and per_text == PER_TEXT and beta == TemParameters().beta:
+    if not model.purposes and per_text == PER_TEXT and has_usual_tem(model):
         known = [level for level in bank.card.levels if level.level == name]
         if known:
             return known[0]
@@ -162,8 +167,8 @@ def _worked_out(
             sentence.
     """
     beta = model.params.mechanisms.tem.beta
-    purposes = [f"{purpose} {purpose.sha256}" for purpose in model.purposes]
-    key = "\n".join([version(), bank.sha256, str(per_text), repr(beta), name, *purposes])
+    settings = [bank.sha256, str(per_text), repr(beta), name, *model.weighted_purposes]
+    key = "\n".join([version(), *settings])
     digest = hashlib.sha256(key.encode()).hexdigest()
     file: Path = model.project.recovery / f"sentences-{digest[:32]}.json"
     if stored := read_object(file):

@@ -9,7 +9,8 @@ from lexveil.core.accounting.linkage import LinkageFigures
 from lexveil.io.artifacts.default_bank import measured_of_written, open_wanted, takes_written_bank
 from lexveil.io.artifacts.levels import PER_TEXT, measured_linkage
 from lexveil.io.artifacts.model import Model
-from lexveil.release.settings import Sentences, Settings, has_usual_tem, is_usual
+from lexveil.io.artifacts.sentence_banks import has_usual_tem
+from lexveil.release.settings import Sentences, Settings, is_usual
 
 
 def linkage_of(settings: Settings, model: Model) -> LinkageFigures:

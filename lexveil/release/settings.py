@@ -32,7 +32,6 @@ from lexveil.core.detectors.given import type_name
 from lexveil.core.detectors.presidio import Presidio
 from lexveil.core.mechanisms.over_sentences import OF_VECTORS
 from lexveil.core.mechanisms.registry import MECHANISMS
-from lexveil.core.mechanisms.tem import TemParameters
 from lexveil.core.protection import LEVELS, LevelName, MeasuredLevel
 from lexveil.core.screen_parts import NONE, chosen_parts
 from lexveil.io.artifacts.default_bank import level_of_written, open_wanted, takes_written_bank
@@ -313,7 +312,7 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
     require_uniform_shares(settings, f"{option('protection')} {name}")
     measured = usable_levels(settings, model)
     sought = (settings.mechanism, settings.strategy, name)
-    known = spending_at(measured, sought, settings.most_of_token, model.average_words())
+    known = spending_at(measured, sought, settings.most_of_token, model.average_words)
     if known is not None:
         protection, spending = known
         return replace(settings, spending=spending, protection=protection)
@@ -431,13 +430,6 @@ def is_usual(settings: Settings, model: Model) -> bool:
         and settings.policy == policy
         and model.params.mechanisms == every_mechanism()
     )
-
-
-def has_usual_tem(model: Model) -> bool:
-    """Return whether the project uses the default truncation parameter of the mechanism TEM, which
-    draws sentences.
-    """
-    return bool(model.params.mechanisms.tem.beta == TemParameters().beta)
 
 
 def of_every_token(settings: Settings, model: Model, epsilon: float) -> Settings:

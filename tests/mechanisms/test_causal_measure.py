@@ -276,7 +276,6 @@ def test_what_is_refused_before_any_noise(tmp_path, monkeypatch):
     """A level or a share of words, for which no epsilon is known; words of another language;
     without the extra."""
     model = toy_project(tmp_path)
-    monkeypatch.setattr(Model, "average_words", lambda _: 20.0)
     for asked in ({"protection": "strong"}, {"recovery": 0.1}):
         with pytest.raises(
             RequestError,

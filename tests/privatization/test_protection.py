@@ -123,10 +123,10 @@ def test_the_cap_of_a_new_ledger_is_that_of_ten_texts_of_ordinary_length(release
 @pytest.mark.parametrize(("most", "cap"), [(math.inf, 8.0), (3.0, 3.0)])
 def test_the_lookup_of_a_level_makes_the_budget_of_a_document(most, cap):
     measured = [MeasuredLevel("tem", "S1", "light", 8.0, 0.4, 0.05)]
-    protection, spending = spending_at(measured, ("tem", "S1", "light"), most, 200.0)
+    protection, spending = spending_at(measured, ("tem", "S1", "light"), most, lambda: 200.0)
     assert protection.content == 0.4
     assert spending.document == DocumentBudget(cap * MOST_TOKENS, cap, ordinary_words=200.0)
-    assert spending_at(measured, ("tem", "S1", "strong"), most, 200.0) is None
+    assert spending_at(measured, ("tem", "S1", "strong"), most, lambda: 200.0) is None
 
 
 def test_a_limit_of_the_operator_and_another_policy_hold(outside):

@@ -24,7 +24,6 @@ from lexveil.base.runtime.hashes import sha256
 from lexveil.core.accounting.record import ScreenRecord
 from lexveil.core.accounting.results import Result, Sha256
 from lexveil.core.embeddings.sentences import CutTexts, Units
-from lexveil.core.mechanisms.tem import TemParameters
 from lexveil.core.protection import LevelName
 from lexveil.io.artifacts.levels import CARD, KEPT_BANKS
 from lexveil.io.artifacts.model import Model
@@ -35,7 +34,9 @@ from lexveil.io.artifacts.sentence_banks import (
     BankLevel,
     BankSource,
     SentenceBank,
+    has_usual_tem,
     open_bank,
+    vectors_sha256,
     without_purposes,
     write_bank,
 )
@@ -245,8 +246,8 @@ def measured_of_written(model: Model) -> list[WrittenLinkage]:
     measured = json.loads((WRITTEN / WRITTEN_LINKAGE).read_text(encoding="utf-8"))
     if measured["sentences"] != read_written_card().sha256:
         return []
-    of_model = without_purposes(model).reference(STRATEGY).sha256
-    purposes = [f"{purpose} {purpose.sha256}" for purpose in model.purposes]
+    of_model = vectors_sha256(model)
+    purposes = model.weighted_purposes
     found = [WrittenLinkage(**one) for one in measured["linkage"]]
     return [one for one in found if one.model == of_model and one.purposes == purposes]
 
@@ -259,7 +260,7 @@ def levels_of_written(model: Model) -> list[WrittenLevels]:
     table = MeasuredWritten.model_validate_json(file.read_bytes())
     if table.sentences != read_written_card().sha256:
         return []
-    of_model = without_purposes(model).reference(STRATEGY).sha256
+    of_model = vectors_sha256(model)
     return [one for one in table.measured if one.model == of_model]
 
 
@@ -273,12 +274,10 @@ def level_of_written(model: Model, per_text: int | None, name: LevelName) -> Ban
     Raises:
         RequestError: if the level was not measured, or no epsilon meets it.
     """
-    measured = levels_of_written(model)
-    if model.params.mechanisms.tem.beta != TemParameters().beta:
-        measured = []
-    purposes = [f"{purpose} {purpose.sha256}" for purpose in model.purposes]
+    measured = levels_of_written(model) if has_usual_tem(model) else []
+    sought = (per_text, model.weighted_purposes)
     for one in measured:
-        if (one.per_text, one.purposes) == (per_text, purposes):
+        if (one.per_text, one.purposes) == sought:
             found = [level for level in one.levels if level.level == name]
             if found:
                 return found[0]

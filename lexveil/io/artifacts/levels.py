@@ -8,7 +8,7 @@ This module reads only the metadata card of a sentence bank, so that it needs no
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -59,7 +59,7 @@ def spending_at(
     measured: Sequence[MeasuredLevel],
     sought: tuple[str, str, LevelName],
     most: float,
-    ordinary_words: float,
+    ordinary_words: Callable[[], float],
 ) -> tuple[Protection, PerToken] | None:
     """Return the privacy record's statement about a protection level, and a budget spending that
     gives every token the epsilon of the level. The result is None if the level was not measured.
@@ -67,7 +67,8 @@ def spending_at(
     Args:
         sought: mechanism, strategy and protection level.
         most: the largest epsilon that a token may get.
-        ordinary_words: number of words of an ordinary text, as in ``PerToken.of``.
+        ordinary_words: function that returns the number of words of an ordinary text, as in
+            ``PerToken.of``; it is called only if the level was measured.
     """
     found = level_of(measured, *sought)
     if found is None:
@@ -78,7 +79,7 @@ def spending_at(
         content=found.content,
         rare=found.rare,
     )
-    return protection, PerToken.of(min(found.epsilon, most), ordinary_words)
+    return protection, PerToken.of(min(found.epsilon, most), ordinary_words())
 
 
 def measured_linkage(card_sha256: str) -> list[MeasuredLinkage]:

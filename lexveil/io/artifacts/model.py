@@ -139,6 +139,13 @@ class Model:
         return "+".join([self.base_name, *map(str, self.purposes)])
 
     @property
+    def weighted_purposes(self) -> list[str]:
+        """Each purpose as a text that identifies it: its name, its weight and the SHA-256 of its
+        scale.
+        """
+        return [f"{purpose} {purpose.sha256}" for purpose in self.purposes]
+
+    @property
     def sha256(self) -> str | None:
         """SHA-256 of the purposes and of the metadata card, which lists the hashes of all files. It
         is None for a project's own model.
@@ -146,8 +153,7 @@ class Model:
         whole = self.source.sha256
         if whole is None or not self.purposes:
             return whole
-        parts = [whole, *(f"{purpose} {purpose.sha256}" for purpose in self.purposes)]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        return hashlib.sha256("\n".join([whole, *self.weighted_purposes]).encode()).hexdigest()
 
     def kept_purposes(self, strategy: str) -> tuple[Purpose, ...]:
         """Return the purposes (preserved word scales) of the model. For a project's own model, the

@@ -39,6 +39,7 @@ from lexveil.base.types import Ids, Vectors
 from lexveil.core.accounting.record import ScreenRecord
 from lexveil.core.accounting.results import Number, Result, Sha256
 from lexveil.core.embeddings.sentences import CutTexts, SentenceSpace, Units, token_weights
+from lexveil.core.mechanisms.tem import TemParameters
 from lexveil.core.protection import LEVELS
 from lexveil.core.text.encode import encode
 from lexveil.core.text.strings import Strings
@@ -177,6 +178,20 @@ def without_purposes(model: Model) -> Model:
     without purposes.
     """
     return replace(model, purposes=())
+
+
+def vectors_sha256(model: Model) -> str:
+    """Return the SHA-256 of the metadata card of the model that gives sentences their vectors. It
+    is the same for all purposes.
+    """
+    return without_purposes(model).reference(STRATEGY).sha256
+
+
+def has_usual_tem(model: Model) -> bool:
+    """Return whether the project uses the default truncation parameter of the mechanism TEM, which
+    draws sentences. Levels and linkage of banks are measured with this parameter.
+    """
+    return bool(model.params.mechanisms.tem.beta == TemParameters().beta)
 
 
 def units_of_texts(texts: Sequence[str], model: Model) -> Units:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lexveil.base.levels import NoiseSetting
 from lexveil.core.accounting.operator_report import RunCounts
 from lexveil.io.artifacts.document_sets import load_documents
-from lexveil.io.artifacts.levels import PER_TEXT, level_name
+from lexveil.io.artifacts.levels import level_name
 from lexveil.io.artifacts.model import Model
 from lexveil.io.artifacts.model_store import OWN
 from lexveil.io.artifacts.text_rows import FIELDS
@@ -40,13 +40,14 @@ def sentence_run(
     settings = resolve_settings(Request.of(asked), model)
     engine = SentenceEngine(settings, model)
     has_pairs = bool(pc.any(pc.is_valid(documents.column("text_b"))).as_py())
-    spent = (settings.base_epsilon or 0.0) * PER_TEXT * (2 if has_pairs else 1)
+    of_text = document_budget(settings, model)
+    of_document = of_text.times(2 if has_pairs else 1)
     return StageRun(
         engine=engine,
         worker=worker_of(engine, level),
         machine=model.configuration.machine.alone(),
-        budgets=dict.fromkeys(documents.column("dataset").unique().to_pylist(), spent),
-        budget=document_budget(settings, model).times(len(FIELDS)),
+        budgets=dict.fromkeys(documents.column("dataset").unique().to_pylist(), of_document.total),
+        budget=of_text.times(len(FIELDS)),
     )
 
 
