@@ -76,7 +76,7 @@ def pytest_runtestloop():
 
 
 def pytest_sessionfinish():
-    """Let libraries end as they do without tests."""
+    """Collect garbage at the end of the process as it is collected without tests."""
     gc.unfreeze()
 
 

@@ -53,6 +53,7 @@ def test_distances_agree_with_those_of_the_mechanisms(name, shape):
 )
 def test_closed_forms_agree_with_those_of_the_mechanisms(name, own):
     made, one = built(name, "plane", **own)
+    assert made.kernel.has_closed_form()
     for epsilon in (0.1, 1.0, 5.0):
         for before in range(-1, one.space.size if made.claim.in_context else 0):
             after = (before,) if made.claim.in_context else ()

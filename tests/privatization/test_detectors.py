@@ -181,7 +181,7 @@ def test_the_statement_rests_on_no_detector(built):
 
 
 def test_output_is_a_function_of_structure_and_noise(built):
-    """The same seed gives the same text, whatever the found tokens are."""
+    """One seed always gives the same text, whatever the found tokens are."""
     types = {"PERSON": "sample", "NUMBER": "digits"}
     outputs = set()
     for name, number in (("Zora Quix", "17-B"), ("police", "99-Z"), ("New South Wales", "00-A")):

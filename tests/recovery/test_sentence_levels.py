@@ -134,8 +134,11 @@ def test_the_largest_epsilon_that_keeps_to_both(limit, named, monkeypatch):
     def curve(epsilon):
         return SentenceShares(min(epsilon / 100, 1.0), min(epsilon / 64, 1.0), 0.0)
 
-    epsilon = epsilon_of(search_of(curve, NOBODY, monkeypatch).largest(limit, named))
+    search = search_of(curve, NOBODY, monkeypatch)
+    step = search.largest(limit, named)
+    epsilon = epsilon_of(step)
     above = epsilon * 2 ** (1 / 8)
+    assert search.at(step) == curve(epsilon)
     assert curve(epsilon).linkage <= limit and curve(epsilon).content <= named.content
     assert curve(above * 1.001).linkage > limit or curve(above * 1.001).content > named.content
 

@@ -158,7 +158,7 @@ class CausalMeasure:
             self._read([part.tolist() for part in until[start : start + TEXTS]], course)
 
     def _read(self, parts: list[list[int]], course: Course) -> None:
-        """Let the language model read each part up to a token that must be drawn, draw the token,
+        """Feed each part to the language model up to a token that must be drawn, draw the token,
         and continue.
         """
         states = self.model.begin(len(parts), 1)

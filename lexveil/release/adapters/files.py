@@ -275,7 +275,7 @@ def _rewrite(work: Work, run: Run, checked: Checked) -> PrivatizedFiles:
 def _write_companions(
     work: Work, record: PrivacyRecord, operator: OperatorReport
 ) -> tuple[PrivacyRecord, OperatorReport]:
-    """Let the release's checks examine the unpublished outputs, and write the privacy record and
+    """Run the release's checks on the unpublished outputs, and write the privacy record and
     the operator's report.
     """
     outputs = work.outputs
